@@ -1,0 +1,2 @@
+//! The `lectern` command.
+fn main() {}
