@@ -1,1 +1,3 @@
-//! Lectern: app.
+//! Puts Lectern together: settings, sessions, the [`Engine`]. Every shell uses this and nothing below it.
+
+pub mod view;

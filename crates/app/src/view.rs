@@ -1,0 +1,257 @@
+//! What a shell shows: plain data, made by the engine, drawn by the window and printed by the command line.
+//!
+//! Invariant: no secrets, no open handles; everything here may cross to a web page.
+
+use lectern_core::{
+    ConversationId, Event, Message, MessageId, ModelId, ServerId, Timestamp, ToolMode, ToolSpec, TurnId,
+};
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// All that the window needs to draw its frame.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct AppView {
+    /// Version of the app.
+    pub version: String,
+    /// Where conversations, models and settings are kept.
+    pub home: String,
+    /// The model that answers next.
+    pub model: ModelId,
+    /// All models.
+    pub models: Vec<ModelView>,
+    /// All servers.
+    pub servers: Vec<ServerView>,
+    /// All vaults.
+    pub vaults: Vec<VaultView>,
+}
+
+/// One model of the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct ModelView {
+    /// Its id.
+    pub id: ModelId,
+    /// A name for people.
+    pub name: String,
+    /// The file; none for the built-in and for remote models.
+    pub path: Option<String>,
+    /// Size of the file in bytes.
+    pub size: Option<u64>,
+    /// E.g. `llama`.
+    pub architecture: Option<String>,
+    /// Number of weights.
+    pub parameters: Option<u64>,
+    /// E.g. `Q4_K_M`.
+    pub quantisation: Option<String>,
+    /// Context length in tokens.
+    pub context_length: Option<u32>,
+    /// How tools are brought to it.
+    pub tool_mode: ToolMode,
+    /// Whether it is the small built-in one.
+    pub starter: bool,
+    /// Why it can't be used, when it can't.
+    pub problem: Option<Problem>,
+}
+
+/// One MCP server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct ServerView {
+    /// Our id.
+    pub id: ServerId,
+    /// What it says of itself: name and version.
+    pub reported: Option<String>,
+    /// The command or address, secrets masked.
+    pub command: String,
+    /// How it is.
+    pub state: ServerState,
+    /// Its tools.
+    pub tools: Vec<ToolSpec>,
+    /// Protocol revision in use, e.g. `2025-11-25`.
+    pub protocol: Option<String>,
+    /// Whether it is built in (the notes server of a vault).
+    pub built_in: bool,
+}
+
+/// How a server is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "app.ts")]
+pub enum ServerState {
+    /// Not running, on purpose.
+    Stopped,
+    /// On its way.
+    Starting {
+        /// Which step.
+        step: StartStep,
+    },
+    /// Answers calls.
+    Ready,
+    /// Answers calls; some tools were dropped.
+    Degraded {
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// Broken.
+    Failed {
+        /// Cause, exit code and last stderr lines.
+        problem: Problem,
+    },
+}
+
+/// The steps of a server's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "app.ts")]
+pub enum StartStep {
+    /// The process is started.
+    Spawn,
+    /// The protocol is agreed on.
+    Handshake,
+    /// The tools are listed.
+    ListTools,
+}
+
+/// One folder of notes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct VaultView {
+    /// The folder.
+    pub path: String,
+    /// The server that serves it.
+    pub server: ServerId,
+    /// Whether it is the sample that came with Lectern.
+    pub sample: bool,
+}
+
+/// An error as a code, a sentence and a way out. The window never reads the text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct Problem {
+    /// E.g. `bad_model_file`; the window chooses its words by this.
+    pub code: String,
+    /// What happened, in English, naming the thing.
+    pub message: String,
+    /// The way out, one sentence.
+    pub hint: Option<String>,
+    /// More, for those who want to see it (log lines, exit code).
+    pub detail: Option<String>,
+}
+
+/// One line of the conversation list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct ConversationSummary {
+    /// Its id.
+    pub id: ConversationId,
+    /// Its title; empty until the first message.
+    pub title: String,
+    /// When it was begun.
+    #[ts(type = "string")]
+    pub created_at: Timestamp,
+    /// When it last changed.
+    #[ts(type = "string")]
+    pub updated_at: Timestamp,
+    /// Whether a turn runs now.
+    pub running: bool,
+}
+
+/// A whole conversation.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct ConversationView {
+    /// Its line in the list.
+    pub summary: ConversationSummary,
+    /// The messages of the active branch, oldest first.
+    pub messages: Vec<MessageView>,
+    /// The stored events of each turn (deltas left out: `step_finished` has the whole message), oldest first. A turn
+    /// that runs now is there as far as it has come; the window then subscribes to the rest by `attach_turn`.
+    pub turns: Vec<TurnView>,
+}
+
+/// A stored message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct MessageView {
+    /// Its id.
+    pub id: MessageId,
+    /// The turn that made it.
+    pub turn: TurnId,
+    /// When it was stored.
+    #[ts(type = "string")]
+    pub at: Timestamp,
+    /// The message.
+    pub message: Message,
+}
+
+/// A turn as the store replays it.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct TurnView {
+    /// Its id.
+    pub id: TurnId,
+    /// Its events.
+    pub events: Vec<Event>,
+}
+
+/// What to send.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct SendRequest {
+    /// An existing conversation; none begins a new one.
+    pub conversation: Option<ConversationId>,
+    /// The user's text.
+    pub text: String,
+}
+
+/// What came of sending.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct SendReceipt {
+    /// The conversation, new or old.
+    pub conversation: ConversationId,
+    /// The turn that runs now.
+    pub turn: TurnId,
+}
+
+/// News that belongs to no turn.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "app.ts")]
+pub enum AppNews {
+    /// A server changed its state or its tools.
+    ServerChanged {
+        /// The server as it is now.
+        server: ServerView,
+    },
+    /// The list of models or the chosen one changed.
+    ModelsChanged {
+        /// The chosen one.
+        model: ModelId,
+        /// All of them.
+        models: Vec<ModelView>,
+    },
+    /// The list of vaults changed.
+    VaultsChanged {
+        /// All of them.
+        vaults: Vec<VaultView>,
+    },
+    /// A conversation was added, renamed, finished a turn, or was deleted.
+    ConversationsChanged {
+        /// All of them, the newest first.
+        conversations: Vec<ConversationSummary>,
+    },
+}
+
+/// The text of a note, for a citation that was clicked.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app.ts")]
+pub struct NoteView {
+    /// The vault's folder.
+    pub vault: String,
+    /// Path within the vault.
+    pub path: String,
+    /// The Markdown.
+    pub text: String,
+}

@@ -1,0 +1,227 @@
+//! What a turn tells while it runs. The window, the command line, the HTTP API and the trace see the same events.
+//!
+//! Invariant: within one turn `seq` counts from 0 without a gap, `TurnStarted` comes first and
+//! `TurnFinished` last, exactly once.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ts_rs::TS;
+
+use crate::Timestamp;
+use crate::ids::{ConversationId, MessageId, ModelId, ToolCallId, ToolName, TurnId};
+use crate::message::{AssistantMessage, ToolCall, ToolResult, UserMessage};
+use crate::model::{FinishReason, ModelErrorCode, Usage};
+use crate::permission::{Grant, PermissionAnswer};
+use crate::tool::{Progress, WireDirection};
+
+/// One thing that happened in a turn. As JSON the fields of `kind` stand beside the others, told apart by `kind`:
+/// `{"conversation":"…","turn":"…","seq":3,"at":"2026-11-20T22:30:00.123Z","kind":"text_delta","text":"Hel"}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Event {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The turn.
+    pub turn: TurnId,
+    /// Counts from 0 in each turn.
+    pub seq: u64,
+    /// When it happened.
+    #[ts(type = "string")]
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum EventKind {
+    /// The turn began; the user's message is stored.
+    TurnStarted {
+        /// Id of the stored message.
+        message_id: MessageId,
+        /// The user's message.
+        message: UserMessage,
+        /// The model that will answer.
+        model: ModelId,
+    },
+    /// A model call began.
+    StepStarted {
+        /// Counts from 0.
+        step: u32,
+        /// The tools offered in this step.
+        tools: Vec<ToolName>,
+    },
+    /// The model is being loaded; only before the first text of a step.
+    ModelLoading {
+        /// 0 to 1.
+        fraction: f32,
+    },
+    /// How much of the prompt is evaluated.
+    PromptProgress {
+        /// Tokens evaluated or reused so far.
+        done: u32,
+        /// Tokens of the prompt.
+        total: u32,
+        /// Tokens that the cache already held.
+        reused: u32,
+    },
+    /// A piece of the answer.
+    TextDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of the reasoning.
+    ThinkingDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of a call as the model writes it; the first one of a call has the name and may have no arguments.
+    ToolCallDelta {
+        /// The call.
+        call: ToolCallId,
+        /// The tool's public name.
+        tool: ToolName,
+        /// A piece of the arguments, JSON text.
+        arguments: String,
+    },
+    /// The reply is whole and stored. Comes before any of its tools runs.
+    StepFinished {
+        /// Counts from 0.
+        step: u32,
+        /// Id of the stored message.
+        message_id: MessageId,
+        /// The complete message.
+        message: AssistantMessage,
+        /// Why the reply ended.
+        finish: FinishReason,
+        /// What it cost.
+        stats: StepStats,
+    },
+    /// The user is asked. The turn waits for the answer or for cancel.
+    PermissionRequested {
+        /// The call; its arguments are in the message of the step.
+        call: ToolCall,
+        /// The answers that are offered.
+        choices: Vec<Grant>,
+    },
+    /// The user, or a rule in the meantime, answered.
+    PermissionAnswered {
+        /// The call.
+        call: ToolCallId,
+        /// The answer.
+        answer: PermissionAnswer,
+    },
+    /// A call runs now.
+    ToolStarted {
+        /// The call.
+        call: ToolCall,
+    },
+    /// A call came further.
+    ToolProgress {
+        /// The call.
+        call: ToolCallId,
+        /// How far.
+        progress: Progress,
+    },
+    /// A raw JSON-RPC message of a call.
+    ToolWire {
+        /// The call.
+        call: ToolCallId,
+        /// Which way it went.
+        direction: WireDirection,
+        /// The message; secrets are masked.
+        #[ts(type = "unknown")]
+        message: Value,
+    },
+    /// A line that the server logged while a call ran.
+    ToolLog {
+        /// The call.
+        call: ToolCallId,
+        /// The line.
+        line: String,
+    },
+    /// A call is settled, whatever came of it. Calls that never ran (denied, cancelled, unknown tool) have this
+    /// event without a `ToolStarted`.
+    ToolFinished {
+        /// Id of the stored message.
+        message_id: MessageId,
+        /// What came of it.
+        result: ToolResult,
+    },
+    /// Something worth showing that ends nothing: e.g. that a result was cut, or that a model was reloaded.
+    Notice {
+        /// What kind; the UI chooses its words by this.
+        code: String,
+        /// For the trace, in English.
+        message: String,
+    },
+    /// The turn is over.
+    TurnFinished {
+        /// How.
+        outcome: TurnOutcome,
+    },
+}
+
+/// What one step cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct StepStats {
+    /// Tokens.
+    pub usage: Usage,
+    /// Milliseconds from the request to the first text, thinking or call.
+    pub first_delta_ms: Option<u32>,
+    /// Milliseconds from the request to the end of the reply.
+    pub total_ms: u32,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum TurnOutcome {
+    /// The assistant answered without asking for a tool.
+    Completed,
+    /// The user stopped it.
+    Cancelled,
+    /// The limit of steps was reached.
+    StepLimit,
+    /// It could not go on.
+    Failed {
+        /// Why.
+        error: TurnError,
+    },
+}
+
+/// Why a turn failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, thiserror::Error)]
+#[error("{message}")]
+#[ts(export, export_to = "core.ts")]
+pub struct TurnError {
+    /// What kind; the UI chooses its words by this.
+    pub code: TurnErrorCode,
+    /// What happened, a lowercase fragment that names the thing.
+    pub message: String,
+    /// The way out, one sentence.
+    pub hint: Option<String>,
+    /// More for the trace.
+    #[ts(type = "unknown | null")]
+    pub detail: Option<Value>,
+}
+
+/// Kinds of turn errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", content = "model", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum TurnErrorCode {
+    /// The model failed.
+    Model(ModelErrorCode),
+    /// The store could not be written.
+    Store,
+    /// A defect of Lectern; the turn's task panicked.
+    Panic,
+    /// The app ended while the turn ran.
+    Interrupted,
+}

@@ -1,0 +1,259 @@
+//! What a conversation is made of: messages with typed parts.
+//!
+//! Invariant: a tool call is a part of its own, never a marker inside text.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ts_rs::TS;
+
+use crate::ids::{ModelId, ToolCallId, ToolName};
+
+/// A JSON object; argument names keep the order in which the model wrote them.
+pub type JsonObject = serde_json::Map<String, Value>;
+
+/// Data of a provider that is stored and handed back untouched (e.g. Gemini's thought signature).
+pub type Opaque = Value;
+
+/// One entry of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "role", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum Message {
+    /// What the user wrote.
+    User(UserMessage),
+    /// What the model answered in one step.
+    Assistant(AssistantMessage),
+    /// What one tool call came to.
+    Tool(ToolResult),
+}
+
+/// What the user wrote.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct UserMessage {
+    /// Text, images and resources, in order.
+    pub parts: Vec<Part>,
+}
+
+/// What the model answered in one step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct AssistantMessage {
+    /// Text, thinking and tool calls, in the order in which they came.
+    pub parts: Vec<Part>,
+    /// The model that wrote it; none for imported history.
+    pub model: Option<ModelId>,
+    /// True when the stream ended before its finish (cancel, error, crash); the text stays.
+    #[serde(default)]
+    pub incomplete: bool,
+    /// Data of the provider for the whole message, handed back untouched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown", optional)]
+    pub provider_data: Option<Opaque>,
+}
+
+/// A typed piece of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum Part {
+    /// Plain text or Markdown.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// The model's reasoning, shown apart from the answer.
+    Thinking(Thinking),
+    /// A tool the model wants to be called.
+    ToolCall(ToolCall),
+    /// An image.
+    Image(Blob),
+    /// A resource of an MCP server.
+    Resource(ResourceRef),
+}
+
+/// The model's reasoning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Thinking {
+    /// The text of the reasoning.
+    pub text: String,
+    /// Data of the provider, handed back untouched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown", optional)]
+    pub provider_data: Option<Opaque>,
+}
+
+/// What the model asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct ToolCall {
+    /// Ties the result to the call.
+    pub id: ToolCallId,
+    /// The public name of the tool, as the model wrote it; it may name no tool at all.
+    pub tool: ToolName,
+    /// The arguments, already parsed.
+    #[ts(type = "Record<string, unknown>")]
+    pub arguments: JsonObject,
+    /// The arguments as the model wrote them when they are not a JSON object; `arguments` is then empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub malformed: Option<String>,
+    /// Data of the provider, handed back untouched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown", optional)]
+    pub provider_data: Option<Opaque>,
+}
+
+/// What came of one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct ToolResult {
+    /// The call this answers.
+    pub call: ToolCallId,
+    /// The tool's public name.
+    pub tool: ToolName,
+    /// How it ended.
+    pub outcome: ToolOutcome,
+    /// What the model and the user get to see.
+    pub content: Vec<Content>,
+    /// MCP structured content, when the tool gave some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown", optional)]
+    pub structured: Option<Value>,
+    /// Where in the notes the content stands, for citations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum ToolOutcome {
+    /// The tool did its work.
+    Succeeded,
+    /// The tool or its server failed; news for the model.
+    Failed,
+    /// The user or a rule said no.
+    Denied,
+    /// The user stopped it.
+    Cancelled,
+}
+
+/// One piece of a tool result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum Content {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image.
+    Image(Blob),
+    /// Sound.
+    Audio(Blob),
+    /// A link to, or the text of, a resource.
+    Resource(ResourceRef),
+}
+
+/// Binary data with its type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Blob {
+    /// MIME type, e.g. `image/png`.
+    pub mime: String,
+    /// The bytes in standard base64.
+    pub base64: String,
+}
+
+/// A resource of an MCP server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct ResourceRef {
+    /// E.g. `note:///Travel/Lyon.md`.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+    /// MIME type, when the server says one.
+    pub mime: Option<String>,
+    /// The text, when it was embedded.
+    pub text: Option<String>,
+}
+
+/// A place in a note.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Source {
+    /// Path of the note within its vault, with `/`.
+    pub path: String,
+    /// Title of the note.
+    pub title: Option<String>,
+    /// Headings above the passage, outermost first, joined by ` › `.
+    pub heading: Option<String>,
+    /// First line, from 1.
+    pub start_line: Option<u32>,
+    /// Last line, from 1, inclusive.
+    pub end_line: Option<u32>,
+}
+
+impl UserMessage {
+    /// A message of text alone.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![Part::Text { text: text.into() }] }
+    }
+}
+
+impl AssistantMessage {
+    /// The tool calls, in the order of the model.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            Part::Text { .. } | Part::Thinking(_) | Part::Image(_) | Part::Resource(_) => None,
+        })
+    }
+
+    /// Whether the model asked for any tool.
+    pub fn has_tool_calls(&self) -> bool {
+        self.tool_calls().next().is_some()
+    }
+
+    /// The text parts, joined.
+    pub fn text(&self) -> String {
+        text_of(&self.parts)
+    }
+}
+
+impl ToolResult {
+    /// The text content, joined by line breaks.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for content in &self.content {
+            let text = match content {
+                Content::Text { text } => Some(text.as_str()),
+                Content::Resource(resource) => resource.text.as_deref(),
+                Content::Image(_) | Content::Audio(_) => None,
+            };
+            if let Some(text) = text {
+                if !out.is_empty() {
+                    out.push('\n');
+                }
+                out.push_str(text);
+            }
+        }
+        out
+    }
+}
+
+/// The text parts of a message, joined.
+pub fn text_of(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Thinking(_) | Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Anything that streams a reply: a local GGUF, Vertex AI, an OpenAI-compatible endpoint.
+
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use ts_rs::TS;
+
+use crate::ids::{ConversationId, ModelId, ToolCallId, ToolName};
+use crate::message::{Message, Opaque};
+use crate::tool::ToolSpec;
+
+/// Anything that streams a reply.
+pub trait ChatModel: Send + Sync {
+    /// What the model is and can do.
+    fn info(&self) -> &ModelInfo;
+
+    /// Streams one reply. The stream ends after [`Delta::Finished`] or after an error; when `cancel`
+    /// fires it ends soon (a local model within 100 ms), with `FinishReason::Cancelled`.
+    fn stream(
+        &self,
+        request: ChatRequest,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>>;
+}
+
+/// Capabilities are data, not methods.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct ModelInfo {
+    /// Our id.
+    pub id: ModelId,
+    /// A name for people.
+    pub name: String,
+    /// How tools are brought to the model.
+    pub tool_mode: ToolMode,
+    /// Tokens that fit into the context; none when unknown.
+    pub context_length: Option<u32>,
+    /// Whether it takes images.
+    pub vision: bool,
+    /// Whether requests leave this machine.
+    pub remote: bool,
+}
+
+/// How tools are brought to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum ToolMode {
+    /// The model's own function calling (its template or its API knows tools).
+    #[default]
+    Native,
+    /// Tools described in the prompt, calls read out of the text.
+    Prompted,
+    /// No tools are offered.
+    Off,
+}
+
+/// One request: the whole history, and what is allowed in this step.
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    /// The conversation, as the key of caches. Nothing else may depend on it.
+    pub conversation: ConversationId,
+    /// Instructions that stand before the history.
+    pub system: Option<String>,
+    /// The history, oldest first.
+    pub messages: Vec<Message>,
+    /// The tools offered in this step.
+    pub tools: Vec<ToolSpec>,
+    /// Whether the model must, may or must not call.
+    pub tool_choice: ToolChoice,
+    /// How tools are brought to this model now.
+    pub tool_mode: ToolMode,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+}
+
+/// Whether the model must, may or must not call a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolChoice {
+    /// It may.
+    #[default]
+    Auto,
+    /// It must not.
+    None,
+    /// It must call some tool.
+    Required,
+    /// It must call this tool.
+    Tool(ToolName),
+}
+
+/// How tokens are chosen. What is unset is the model's own default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Sampling {
+    /// 0 always takes the likeliest token.
+    pub temperature: Option<f32>,
+    /// Nucleus, 0 to 1.
+    pub top_p: Option<f32>,
+    /// The k likeliest only.
+    pub top_k: Option<u32>,
+    /// Cut below this share of the likeliest, 0 to 1.
+    pub min_p: Option<f32>,
+    /// The same seed gives the same reply.
+    pub seed: Option<u32>,
+    /// Tokens to generate at most in one step.
+    pub max_tokens: Option<u32>,
+    /// Texts that end the reply; they are not part of it.
+    pub stop: Vec<String>,
+}
+
+/// One piece of a streamed reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    /// The model is being loaded; 0 to 1.
+    Loading(f32),
+    /// How much of the prompt is evaluated. `reused` came from the cache.
+    PromptProgress {
+        /// Tokens evaluated or reused so far.
+        done: u32,
+        /// Tokens of the prompt.
+        total: u32,
+        /// Tokens that the cache already held.
+        reused: u32,
+    },
+    /// A piece of the answer.
+    Text(String),
+    /// A piece of the reasoning.
+    Thinking(String),
+    /// A call begins. Calls are told apart by `index`; their pieces may be interleaved.
+    ToolCallStarted {
+        /// Position among the calls of this message.
+        index: u32,
+        /// The provider's id, or one that the model's adapter made.
+        id: ToolCallId,
+        /// The tool's public name.
+        tool: ToolName,
+        /// Data of the provider, handed back untouched.
+        provider_data: Option<Opaque>,
+    },
+    /// A piece of a call's arguments, JSON text.
+    ToolCallArguments {
+        /// Position among the calls of this message.
+        index: u32,
+        /// The piece.
+        fragment: String,
+    },
+    /// Data of the provider for the whole message; the last one counts.
+    ProviderData(Opaque),
+    /// What the reply cost; the last one counts.
+    Usage(Usage),
+    /// The reply is whole.
+    Finished(FinishReason),
+}
+
+/// What a reply cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core.ts")]
+pub struct Usage {
+    /// Tokens of the prompt, reused ones included.
+    pub prompt_tokens: u32,
+    /// Tokens of the prompt that came from a cache.
+    pub reused_tokens: u32,
+    /// Tokens generated, thinking included.
+    pub generated_tokens: u32,
+    /// Milliseconds until the prompt was evaluated.
+    pub prompt_ms: Option<u32>,
+    /// Milliseconds spent generating.
+    pub generation_ms: Option<u32>,
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum FinishReason {
+    /// The model was done.
+    Stop,
+    /// The model wants tools to be called.
+    ToolCalls,
+    /// The limit of tokens was reached.
+    Length,
+    /// The provider withheld the rest.
+    Filtered,
+    /// The user stopped it.
+    Cancelled,
+}
+
+/// Why a model gave no reply.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of error; the UI chooses its words by this.
+    pub code: ModelErrorCode,
+    /// What happened, a lowercase fragment that names the thing.
+    pub message: String,
+    /// The way out, one sentence.
+    pub hint: Option<String>,
+    /// More for the trace: log lines, a provider's body.
+    pub detail: Option<Value>,
+}
+
+/// Kinds of model errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core.ts")]
+pub enum ModelErrorCode {
+    /// The model file is missing or broken.
+    BadModelFile,
+    /// The process that runs the model died or hangs.
+    ModelCrashed,
+    /// The conversation no longer fits.
+    ContextFull,
+    /// The request can't be made for this model (e.g. its template refuses).
+    BadRequest,
+    /// Not signed in, or not allowed.
+    Unauthorized,
+    /// Too many requests for now.
+    RateLimited,
+    /// No way to the provider.
+    Unreachable,
+    /// Anything else of the provider.
+    Provider,
+}

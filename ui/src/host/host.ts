@@ -1,0 +1,63 @@
+// What the window asks of the shell. `tauri.ts` answers in the app, `fake.ts` in a plain browser.
+// Invariant: this folder is the only importer of `@tauri-apps/*`.
+import type {
+  AppNews,
+  AppView,
+  ConversationSummary,
+  ConversationView,
+  ModelView,
+  NoteView,
+  Problem,
+  SendReceipt,
+  SendRequest,
+  VaultView,
+} from "../bindings/app";
+import type { Event, PermissionAnswer } from "../bindings/core";
+
+/** Called with one batch of events, in order; at most one batch a frame. */
+export type OnEvents = (events: Event[]) => void;
+
+/** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
+export interface Host {
+  appView(): Promise<AppView>;
+  /** News that belongs to no turn, for as long as the window lives. */
+  subscribe(onNews: (news: AppNews) => void): Promise<void>;
+
+  conversations(): Promise<ConversationSummary[]>;
+  conversation(id: string): Promise<ConversationView>;
+  renameConversation(id: string, title: string): Promise<void>;
+  /** Hides it; `restoreConversation` undoes it until the app ends. */
+  deleteConversation(id: string): Promise<void>;
+  restoreConversation(id: string): Promise<void>;
+
+  /** Starts a turn. Events come through `onEvents` until `turn_finished`. */
+  send(request: SendRequest, onEvents: OnEvents): Promise<SendReceipt>;
+  /** Events of a running turn from `afterSeq` + 1 on (-1: from the start), e.g. after the window was reloaded. */
+  attachTurn(turn: string, afterSeq: number, onEvents: OnEvents): Promise<void>;
+  cancelTurn(turn: string): Promise<void>;
+  answerPermission(turn: string, call: string, answer: PermissionAnswer): Promise<void>;
+
+  selectModel(id: string): Promise<void>;
+  /** Opens the system's file dialog; null when the user closed it. */
+  addModel(): Promise<ModelView | null>;
+  removeModel(id: string): Promise<void>;
+
+  /** Opens the system's folder dialog; null when the user closed it. */
+  addVault(): Promise<VaultView | null>;
+  removeVault(path: string): Promise<void>;
+  readNote(server: string, path: string): Promise<NoteView>;
+
+  /** The last lines of a server's stderr, oldest first. */
+  serverLog(id: string): Promise<string[]>;
+  restartServer(id: string): Promise<void>;
+
+  /** Opens an http(s) link in the user's browser. */
+  openLink(url: string): Promise<void>;
+  /** Opens a save dialog and writes the trace as JSON; null when the user closed it, else the path. */
+  exportTrace(conversation: string): Promise<string | null>;
+}
+
+/** True for what a `Host` rejects with. */
+export function isProblem(value: unknown): value is Problem {
+  return typeof value === "object" && value !== null && "code" in value && "message" in value;
+}
