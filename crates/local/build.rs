@@ -1,0 +1,40 @@
+//! Compiles the C++ shim over llama.cpp's `common` library.
+//!
+//! The headers of `common` are not installed by llama-cpp-sys-2, so they are read from the sources it was
+//! built from; CMake's cache names that folder.
+
+use std::path::{Path, PathBuf};
+
+const SOURCES: [&str; 4] = ["shim/chat.cpp", "shim/sampler.cpp", "shim/shim.h", "shim/format.hpp"];
+
+fn main() {
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={source}");
+    }
+    println!("cargo:rerun-if-env-changed=DEP_LLAMA_ROOT");
+    let root = std::env::var("DEP_LLAMA_ROOT").expect("llama-cpp-sys-2 says where it was built");
+    let llama = sources_of(Path::new(&root));
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .file("shim/chat.cpp")
+        .file("shim/sampler.cpp")
+        .include(llama.join("common"))
+        .include(llama.join("include"))
+        .include(llama.join("ggml/include"))
+        .include(llama.join("vendor"))
+        .warnings(false)
+        .compile("lectern_shim");
+}
+
+/// The folder of llama.cpp's sources, from the CMake cache of the build.
+fn sources_of(root: &Path) -> PathBuf {
+    let cache = root.join("build").join("CMakeCache.txt");
+    let text = std::fs::read_to_string(&cache)
+        .unwrap_or_else(|error| panic!("read {}: {error}", cache.display()));
+    let folder = text
+        .lines()
+        .find_map(|line| line.strip_prefix("CMAKE_HOME_DIRECTORY:INTERNAL="))
+        .unwrap_or_else(|| panic!("{} names no source folder", cache.display()));
+    PathBuf::from(folder)
+}

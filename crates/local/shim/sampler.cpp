@@ -1,0 +1,124 @@
+// Sampling: llama.cpp's own common_sampler, which samples first and consults the grammar only then.
+#include "format.hpp"
+#include "sampling.h"
+
+#include <algorithm>
+#include <cctype>
+
+struct lectern_sampler {
+    common_sampler_ptr sampler;
+};
+
+namespace {
+
+// Replaces the start rule of a GBNF text. Rules stand one to a line.
+std::string with_root(const std::string & grammar, const std::string & root) {
+    std::string out;
+    size_t      at = 0;
+    while (at < grammar.size()) {
+        size_t end = grammar.find('\n', at);
+        if (end == std::string::npos) {
+            end = grammar.size();
+        }
+        std::string line = grammar.substr(at, end - at);
+        out += line.rfind("root ::=", 0) == 0 ? "root ::= " + root : line;
+        out += '\n';
+        at = end + 1;
+    }
+    return out;
+}
+
+void add_triggers(const llama_vocab * vocab, const common_chat_params & params, common_params_sampling & out) {
+    for (const auto & text : params.preserved_tokens) {
+        auto ids = common_tokenize(vocab, text, false, true);
+        if (ids.size() == 1) {
+            out.preserved_tokens.insert(ids[0]);
+        }
+    }
+    for (const auto & trigger : params.grammar_triggers) {
+        auto use = trigger;
+        if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) {
+            auto ids = common_tokenize(vocab, trigger.value, false, true);
+            if (ids.size() == 1 && out.preserved_tokens.count(ids[0]) != 0) {
+                use.type  = COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
+                use.token = ids[0];
+            }
+        }
+        out.grammar_triggers.push_back(use);
+    }
+}
+
+// A lazy grammar stays silent while the model thinks; the budget sampler knows when that is.
+void add_thinking(const llama_vocab * vocab, const common_chat_params & params, common_params_sampling & out) {
+    if (params.thinking_start_tag.empty() || params.thinking_end_tags.empty()) {
+        return;
+    }
+    out.reasoning_budget_start = common_tokenize(vocab, params.thinking_start_tag, false, true);
+    for (const auto & tag : params.thinking_end_tags) {
+        out.reasoning_budget_end.push_back(common_tokenize(vocab, tag, false, true));
+    }
+    out.reasoning_budget_forced = out.reasoning_budget_end.front();
+}
+
+common_params_sampling read_options(const common_json & options) {
+    common_params_sampling out;
+    out.no_perf        = true;
+    out.seed           = options.value("seed", out.seed);
+    out.temp           = options.value("temperature", out.temp);
+    out.top_k          = options.value("top_k", out.top_k);
+    out.top_p          = options.value("top_p", out.top_p);
+    out.min_p          = options.value("min_p", out.min_p);
+    out.penalty_repeat = options.value("repeat_penalty", out.penalty_repeat);
+    return out;
+}
+
+void add_grammar(const llama_vocab * vocab, const common_chat_params & params, const std::string & root,
+                 common_params_sampling & out) {
+    if (params.grammar.empty()) {
+        return;
+    }
+    if (!root.empty()) {
+        out.grammar = { COMMON_GRAMMAR_TYPE_USER, with_root(params.grammar, root) };
+        return;
+    }
+    out.grammar           = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, params.grammar };
+    out.grammar_lazy      = params.grammar_lazy;
+    out.generation_prompt = params.generation_prompt;
+    add_triggers(vocab, params, out);
+    add_thinking(vocab, params, out);
+}
+
+} // namespace
+
+extern "C" {
+
+lectern_sampler * lectern_sampler_new(const llama_model * model, const lectern_format * format,
+                                      const char * options, char ** error) {
+    lectern_sampler * out = nullptr;
+    *error                = lectern::guarded([&]() -> char * {
+        auto given  = common_json::parse(options);
+        auto params = read_options(given);
+        if (format != nullptr) {
+            add_grammar(llama_model_get_vocab(model), format->params, given.value("root", ""), params);
+        }
+        common_sampler_ptr sampler(common_sampler_init(model, params));
+        out = new lectern_sampler{ std::move(sampler) };
+        return nullptr;
+    });
+    return out;
+}
+
+char * lectern_sampler_sample(lectern_sampler * sampler, llama_context * context, int32_t index,
+                              llama_token * token) {
+    return lectern::guarded([&]() -> char * {
+        *token = common_sampler_sample(sampler->sampler.get(), context, index);
+        common_sampler_accept(sampler->sampler.get(), *token, true);
+        return nullptr;
+    });
+}
+
+void lectern_sampler_free(lectern_sampler * sampler) {
+    delete sampler;
+}
+
+} // extern "C"

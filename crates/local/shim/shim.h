@@ -1,0 +1,49 @@
+// The C border of Lectern's shim over llama.cpp's `common` library.
+// Rules: JSON in and out; no exception crosses; every returned char * is freed with lectern_free.
+#pragma once
+
+#include "llama.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lectern_templates;
+struct lectern_format;
+struct lectern_sampler;
+
+void lectern_free(char * text);
+
+// Templates of a model (may be null), or from source text. On failure null, and *error is set.
+struct lectern_templates * lectern_templates_new(const struct llama_model * model, const char * source,
+                                                 const char * bos, const char * eos, char ** error);
+void lectern_templates_free(struct lectern_templates * templates);
+// {"caps": {...}, "source": "...", "thinking": bool} or {"error": "..."}
+char * lectern_templates_describe(const struct lectern_templates * templates);
+
+// Request: {messages, tools, tool_choice, parallel_tool_calls, json_schema, enable_thinking,
+// add_generation_prompt}. Gives {"prompt", "generation_prompt", ...}; *format then holds what parsing and
+// sampling need. On failure {"error"} and *format stays null.
+char * lectern_apply(const struct lectern_templates * templates, const char * request,
+                     struct lectern_format ** format);
+// Parses everything generated so far: {"content", "reasoning", "tool_calls": [{name, arguments, id}]}.
+char * lectern_format_parse(const struct lectern_format * format, const char * text, size_t length,
+                            int32_t partial);
+void lectern_format_free(struct lectern_format * format);
+
+// Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, root}. A `root` replaces the start rule of
+// the grammar, which is then not advanced over the generation prompt. On failure null, and *error is set.
+struct lectern_sampler * lectern_sampler_new(const struct llama_model * model,
+                                             const struct lectern_format * format, const char * options,
+                                             char ** error);
+// Samples from the logits at `index` and accepts the token. Null, or an error to be freed.
+char * lectern_sampler_sample(struct lectern_sampler * sampler, struct llama_context * context, int32_t index,
+                              llama_token * token);
+void lectern_sampler_free(struct lectern_sampler * sampler);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,101 @@
+//! What a model file says of itself, for people.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::ModelFileError;
+use super::read::{Header, read_header};
+
+/// What a model file says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFileInfo {
+    /// The file.
+    pub path: PathBuf,
+    /// The name in the file, or else the file's own name.
+    pub name: String,
+    /// E.g. `llama`.
+    pub architecture: String,
+    /// How many numbers the model is made of.
+    pub parameters: u64,
+    /// E.g. `Q4_K - Medium`.
+    pub quantization: String,
+    /// Tokens that the model was trained to keep in view.
+    pub context_length: u32,
+    /// Bytes on disk (of this file; a split model has more).
+    pub file_bytes: u64,
+    /// Words of the vocabulary.
+    pub vocabulary: u32,
+    /// Whether the file brings a chat template.
+    pub has_template: bool,
+    /// Bytes of memory needed with a context of 8,192 tokens, or the model's own if that is less.
+    pub memory_bytes: u64,
+    /// The chat template.
+    #[serde(skip)]
+    pub template: Option<String>,
+}
+
+/// The context that [`ModelFileInfo::memory_bytes`] counts with, and the default one.
+pub(crate) const USUAL_CONTEXT: u32 = 8192;
+
+/// Reads and checks a model file without loading it.
+pub fn read_info(path: &Path) -> Result<ModelFileInfo, ModelFileError> {
+    let header = read_header(path).map_err(|fault| ModelFileError::new(path, fault))?;
+    header.check().map_err(|fault| ModelFileError::new(path, fault))?;
+    Ok(describe(path, &header))
+}
+
+fn describe(path: &Path, header: &Header) -> ModelFileInfo {
+    let architecture = header.str("general.architecture").unwrap_or_default().to_owned();
+    let own_name = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let context = header.int(&format!("{architecture}.context_length")).unwrap_or(0);
+    let context_length = u32::try_from(context).unwrap_or(u32::MAX);
+    let embeddings = header.tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
+    ModelFileInfo {
+        path: path.to_owned(),
+        name: header.str("general.name").filter(|name| !name.is_empty()).map_or_else(own_name, str::to_owned),
+        parameters: header.tensors.iter().map(|tensor| tensor.shape.iter().product::<u64>()).sum(),
+        quantization: quantization(header),
+        context_length,
+        file_bytes: header.file_bytes,
+        vocabulary: embeddings.map_or(0, |tensor| u32::try_from(tensor.shape[1]).unwrap_or(u32::MAX)),
+        has_template: header.str("tokenizer.chat_template").is_some(),
+        memory_bytes: memory(header, &architecture, context_length.min(USUAL_CONTEXT)),
+        template: header.str("tokenizer.chat_template").map(str::to_owned),
+        architecture,
+    }
+}
+
+fn quantization(header: &Header) -> String {
+    let kind = header.int("general.file_type").and_then(|kind| u32::try_from(kind).ok());
+    let Some(kind) = kind else { return "unknown".to_owned() };
+    // SAFETY: a look-up in a table of constant texts; unknown numbers have a text too.
+    let name = unsafe { llama_cpp_sys_2::llama_ftype_name(kind) };
+    if name.is_null() {
+        return "unknown".to_owned();
+    }
+    // SAFETY: a constant text of llama.cpp.
+    unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+}
+
+/// Weights, the cache of keys and values in 16 bits, and a share for computing.
+fn memory(header: &Header, architecture: &str, context: u32) -> u64 {
+    let number = |key: &str| {
+        header.int(&format!("{architecture}.{key}")).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+    };
+    let heads = number("attention.head_count").max(1);
+    let head_width = number("embedding_length") / heads;
+    let width_of = |key: &str| match number(key) {
+        0 => head_width,
+        width => width,
+    };
+    let kv_heads = match number("attention.head_count_kv") {
+        0 => heads,
+        kv_heads => kv_heads,
+    };
+    let row = kv_heads.saturating_mul(width_of("attention.key_length") + width_of("attention.value_length"));
+    let cache = row.saturating_mul(2).saturating_mul(number("block_count")).saturating_mul(context.into());
+    let weights: u64 = header.tensors.iter().map(|tensor| tensor.bytes).sum();
+    weights.saturating_add(cache).saturating_add(weights / 10).saturating_add(32 << 20)
+}
