@@ -1,0 +1,130 @@
+# Shared by the scripts beside it: where things are, what the machine needs, how it is said.
+# shellcheck shell=bash
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
+
+RUST_NEEDED=1.95
+NODE_NEEDED=20.19
+
+say() { printf '\n==> %s\n' "$*"; }
+stop() {
+    printf '\nStopped: %s\n' "$*" >&2
+    exit 1
+}
+
+# Debian and Ubuntu packages, by what they are for.
+PACKAGES_CORE=(build-essential cmake pkg-config libclang-dev ca-certificates git)
+PACKAGES_WINDOW=(libwebkit2gtk-4.1-dev librsvg2-dev libssl-dev libgtk-3-dev libsoup-3.0-dev libxdo-dev)
+PACKAGES_TEST=(webkit2gtk-driver xvfb dbus-x11 gnome-keyring chromium imagemagick
+    fonts-noto-core fonts-noto-color-emoji fonts-noto-cjk)
+
+# need_packages REASON PACKAGE...: installs those that are missing, after saying which and why.
+need_packages() {
+    local reason=$1 missing=() package
+    shift
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        other_system "$reason"
+        return
+    fi
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    say "Installing system packages ($reason): ${missing[*]}"
+    as_root apt-get update -qq || echo "The package lists could not be refreshed; trying with the ones that are here."
+    leave_out_unknown
+    [ ${#missing[@]} -eq 0 ] && return
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        stop "apt-get could not install them. Install them by hand and start again: ${missing[*]}"
+}
+
+# Ubuntu has no chromium package, for one. Tests that need what is left out say so and are skipped.
+leave_out_unknown() {
+    local package known=()
+    for package in "${missing[@]}"; do
+        if [ -n "$(apt-cache policy "$package" | sed -n 's/^  Candidate: //p' | grep -v '(none)')" ]; then
+            known+=("$package")
+        else
+            echo "This system has no package $package; going on without it."
+        fi
+    done
+    missing=("${known[@]}")
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        stop "installing packages needs root, and there is no sudo. As root, run: $*"
+    fi
+}
+
+# Where there is no apt we don't guess at package names; docs/development.md has them.
+other_system() {
+    if [ -z "${SAID_OTHER_SYSTEM:-}" ]; then
+        echo "No apt here, so nothing is installed ($1). What is needed on $(uname -s) stands in docs/development.md."
+        SAID_OTHER_SYSTEM=yes
+    fi
+}
+
+# at_least VERSION NEEDED
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+need_rust() {
+    if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then
+        export PATH="$HOME/.cargo/bin:$PATH"
+    fi
+    if ! command -v cargo >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+        need_packages "the Rust compiler" rustup
+        say "Installing the Rust compiler with rustup"
+        rustup default stable
+    fi
+    command -v cargo >/dev/null ||
+        stop "Rust is missing. Install it from https://rustup.rs and start again: curl --proto '=https' -sSf https://sh.rustup.rs | sh"
+    local version
+    version=$(rustc --version | cut -d ' ' -f 2)
+    at_least "$version" "$RUST_NEEDED" ||
+        stop "Rust $version is too old; $RUST_NEEDED or later is needed. Run: rustup update stable"
+}
+
+# Debian 12 has Node 18; a newer one comes from the npm registry, into the target folder.
+need_node() {
+    local own="$TARGET/tools/node/node_modules/.bin"
+    [ -x "$own/node" ] && export PATH="$own:$PATH"
+    command -v npm >/dev/null || need_packages "the window's web part" nodejs npm
+    command -v npm >/dev/null || stop "Node.js $NODE_NEEDED or later with npm is missing. Install it from https://nodejs.org"
+    local version
+    version=$(node --version | tr -d v)
+    at_least "$version" "$NODE_NEEDED" && return
+    say "Node.js $version is too old ($NODE_NEEDED is needed); fetching Node.js 22 into $TARGET/tools"
+    npm install --silent --no-audit --no-fund --prefix "$TARGET/tools/node" node@22
+    export PATH="$own:$PATH"
+    at_least "$(node --version | tr -d v)" "$NODE_NEEDED" || stop "Node.js could not be fetched; install $NODE_NEEDED or later"
+}
+
+# npm_ci FOLDER: installs what the lock file names, unless that is done already.
+npm_ci() {
+    local stamp="$1/node_modules/.lectern-lock"
+    cmp -s "$1/package-lock.json" "$stamp" && return
+    say "Installing npm packages of $1"
+    npm ci --prefix "$1" --no-audit --no-fund --loglevel=error
+    cp "$1/package-lock.json" "$stamp"
+}
+
+build_ui() {
+    npm_ci ui
+    say "Building the window's page"
+    npm run --silent --prefix ui build
+}
+
+has_display() {
+    case $(uname -s) in
+    Linux) [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] ;;
+    *) true ;;
+    esac
+}

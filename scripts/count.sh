@@ -1,0 +1,86 @@
+# Runs parts of the test suite and counts what they report. Needs RESULTS, the folder for logs.
+# shellcheck shell=bash
+# Invariant: a part that ends without a count is a failure, never a silence.
+
+PASSED=0
+FAILED=0
+SKIPPED=0
+LAST=
+LINES=()
+
+# record NAME PASSED FAILED SKIPPED SECONDS
+record() {
+    PASSED=$((PASSED + $2))
+    FAILED=$((FAILED + $3))
+    SKIPPED=$((SKIPPED + $4))
+    LAST=$([ "$3" -eq 0 ] && echo passed || echo failed)
+    LINES+=("$(printf '%-62s %5d passed %3d failed %3d skipped %5ds' "$1" "$2" "$3" "$4" "$5")")
+}
+
+skipped() {
+    echo "SKIPPED $1: $2"
+    record "$1 (skipped: $2)" 0 0 1 0
+}
+
+has_script() { grep -q "\"$2\":" "$1/package.json"; }
+
+log_of() { printf '%s/%s.log' "$RESULTS" "$(tr -cs 'a-zA-Z0-9' '-' <<<"$1")"; }
+
+# check NAME COMMAND...: one test, passed when the command succeeds.
+check() {
+    local name=$1 begin=$SECONDS log
+    shift
+    log=$(log_of "$name")
+    if "$@" </dev/null 2>&1 | tee "$log"; then
+        record "$name" 1 0 0 $((SECONDS - begin))
+    else
+        echo "FAILED $name (log: $log)"
+        record "$name" 0 1 0 $((SECONDS - begin))
+    fi
+}
+
+# vitest NAME FILE COMMAND...: counts from Vitest's JSON report.
+vitest() {
+    local name=$1 report=$RESULTS/$2.json begin=$SECONDS counts status=0
+    shift 2
+    "$@" -- --reporter=default --reporter=json --outputFile.json="$report" </dev/null 2>&1 | tee "$(log_of "$name")" || status=$?
+    counts=$(node -e '
+        const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+        const broken = r.testResults.filter((f) => f.status === "failed" && f.assertionResults.length === 0).length;
+        console.log(r.numPassedTests, r.numFailedTests + broken, r.numPendingTests + r.numTodoTests);
+    ' "$report" 2>/dev/null) || counts="0 1 0"
+    # An error outside of any test fails the run without failing a test.
+    if [ "$status" -ne 0 ] && [ "$(cut -d ' ' -f 2 <<<"$counts")" -eq 0 ]; then
+        counts="$(cut -d ' ' -f 1 <<<"$counts") 1 $(cut -d ' ' -f 3 <<<"$counts")"
+    fi
+    # shellcheck disable=SC2086
+    record "$name" $counts $((SECONDS - begin))
+}
+
+# cargo_tests NAME [ARGUMENT...]: counts from libtest's lines; a test program that died counts as one failure.
+cargo_tests() {
+    local name=$1 begin=$SECONDS log counts status=0
+    shift
+    log=$(log_of "$name")
+    CARGO_TERM_COLOR=never cargo test --workspace --lib --bins --tests --no-fail-fast "$@" </dev/null 2>&1 | tee "$log" || status=$?
+    counts=$(awk -v status="$status" '
+        /^     Running / { programs++ }
+        /^test result: / { results++; passed += $4; failed += $6; ignored += $8 }
+        END {
+            if (programs > results) failed += programs - results
+            if (status != 0 && failed == 0) failed = 1
+            if (programs == 0) failed = 1
+            print passed + 0, failed + 0, ignored + 0
+        }' "$log")
+    # shellcheck disable=SC2086
+    record "$name" $counts $((SECONDS - begin))
+}
+
+summary() {
+    printf '\n'
+    printf '%s\n' "${LINES[@]}"
+    printf 'in %d min %d s; logs and screenshots are in %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$RESULTS"
+    printf '%d passed, %d failed' "$PASSED" "$FAILED"
+    [ "$SKIPPED" -eq 0 ] || printf ', %d skipped' "$SKIPPED"
+    printf '\n'
+}

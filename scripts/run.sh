@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and opens the window with the starter model and the sample vault.
+# Without a display: the same first question through the command line.
+. "$(dirname "$0")/common.sh"
+
+# One of the questions that the window offers; the sample vault answers it.
+QUESTION=${QUESTION:-"What number is on the brass key behind the cellar door?"}
+
+need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
+need_rust
+
+if ! has_display; then
+    say "There is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set), so the question goes through the command line."
+    say "Building lectern (the first time takes some minutes: llama.cpp is compiled)"
+    cargo build -p lectern-cli --bin lectern
+    say "lectern ask \"$QUESTION\""
+    exec "$TARGET/debug/lectern" ask "$QUESTION"
+fi
+
+need_packages "for the window" "${PACKAGES_WINDOW[@]}"
+need_node
+build_ui
+say "Building Lectern (the first time takes some minutes: llama.cpp and the window's parts are compiled)"
+cargo build -p lectern-desktop
+say "Opening the window. Try: $QUESTION"
+exec "$TARGET/debug/lectern-desktop"

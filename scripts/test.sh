@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds once, runs every test, and ends with one line: `N passed, N failed`.
+. "$(dirname "$0")/common.sh"
+. scripts/count.sh
+
+RESULTS=$ROOT/test-results
+mkdir -p "$RESULTS"
+rm -f "$RESULTS"/*.log "$RESULTS"/*.json
+
+need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
+need_packages "for the window" "${PACKAGES_WINDOW[@]}"
+need_packages "for tests in a real window and a real browser" "${PACKAGES_TEST[@]}"
+need_rust
+need_node
+
+say "The window's page: types, tests, build"
+npm_ci ui
+check "ui: types and markup" npm run --silent --prefix ui check
+vitest "ui: tests" ui-tests npm test --silent --prefix ui
+if has_script ui test:browser && command -v chromium >/dev/null; then
+    vitest "ui: tests in a browser" ui-browser npm run --silent --prefix ui test:browser
+elif has_script ui test:browser; then
+    skipped "ui: tests in a browser" "there is no chromium here"
+fi
+check "ui: build" npm run --silent --prefix ui build
+
+say "Building everything once"
+check "build" cargo build --workspace --all-targets
+if [ "$LAST" = failed ]; then
+    summary
+    exit 1
+fi
+
+say "Rust tests, with a real window, real servers and the real starter model"
+cp -r ui/src/bindings "$RESULTS/bindings-before"
+cargo_tests "rust"
+check "bindings: the committed TypeScript types are those of the Rust types" \
+    diff -r "$RESULTS/bindings-before" ui/src/bindings
+rm -rf "$RESULTS/bindings-before"
+
+if [ -f tests/clients/package.json ]; then
+    say "Other people's clients and servers"
+    npm_ci tests/clients
+    export LECTERN="$TARGET/debug/lectern"
+    for script in tests/clients/*.test.mjs tests/clients/vault_*.mjs; do
+        [ -f "$script" ] && check "clients: $(basename "$script")" node "$script"
+    done
+fi
+
+summary
+[ "$FAILED" -eq 0 ]
