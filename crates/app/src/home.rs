@@ -1,0 +1,95 @@
+//! Where Lectern keeps what is the user's: conversations, settings, models, the sample vault.
+//!
+//! Invariant: every path below the home is named here and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::AppStrategy;
+use etcetera::app_strategy::{AppStrategyArgs, choose_native_strategy};
+
+use crate::durable;
+use crate::view::Problem;
+
+/// The folder that holds everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The environment variable that names another home.
+    pub const VARIABLE: &str = "LECTERN_HOME";
+
+    /// The home that was asked for, else the one of [`Home::VARIABLE`], else the platform's data folder.
+    /// The folder is made when it is missing.
+    pub fn open(asked: Option<&Path>) -> Result<Self, Problem> {
+        let path = match asked {
+            Some(path) => path.to_owned(),
+            None => match std::env::var_os(Self::VARIABLE).filter(|value| !value.is_empty()) {
+                Some(value) => PathBuf::from(value),
+                None => platform_folder()?,
+            },
+        };
+        let path = std::path::absolute(&path).unwrap_or(path);
+        durable::create_private_folder(&path).map_err(|error| cannot_use(&path, &error.to_string()))?;
+        if !path.is_dir() {
+            return Err(cannot_use(&path, "not a folder"));
+        }
+        Ok(Self(path))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What the user chose.
+    pub fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// Held while the settings change, so that two processes don't undo each other's changes.
+    pub fn settings_lock(&self) -> PathBuf {
+        self.0.join(".settings.lock")
+    }
+
+    /// The conversations.
+    pub fn store(&self) -> PathBuf {
+        self.0.join("conversations.sqlite")
+    }
+
+    /// Model files that Lectern itself put there.
+    pub fn models(&self) -> PathBuf {
+        self.0.join("models")
+    }
+
+    /// The vault that came with Lectern.
+    pub fn sample_vault(&self) -> PathBuf {
+        self.0.join("sample-vault")
+    }
+
+    /// Which version of the sample vault was copied.
+    pub fn sample_vault_mark(&self) -> PathBuf {
+        self.0.join(".sample-vault")
+    }
+
+    /// Where servers' logs and other things that may be lost are kept.
+    pub fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+}
+
+fn platform_folder() -> Result<PathBuf, Problem> {
+    let names = AppStrategyArgs {
+        top_level_domain: "org".to_owned(),
+        author: "Lectern".to_owned(),
+        app_name: "Lectern".to_owned(),
+    };
+    choose_native_strategy(names).map(|folders| folders.data_dir()).map_err(|error| {
+        Problem::new("no_home", format!("no place for Lectern's data: {error}"))
+            .hint(format!("Name a folder with --home or {}.", Home::VARIABLE))
+    })
+}
+
+fn cannot_use(path: &Path, reason: &str) -> Problem {
+    Problem::new("no_home", format!("can't use {} as Lectern's home: {reason}", path.display()))
+        .hint(format!("Name another folder with --home or {}.", Home::VARIABLE))
+}

@@ -1,0 +1,53 @@
+//! How an error reaches a person: a code, a sentence, a way out.
+//!
+//! Invariant: only here do errors turn into `Problem`s, so that every shell says the same.
+
+use crate::view::Problem;
+
+impl Problem {
+    /// A problem with its code and its sentence.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), hint: None, detail: None }
+    }
+
+    /// With a way out.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With more for those who want to see it.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// An error and its causes in one sentence: `write settings: permission denied`.
+    pub fn from_error(code: &str, error: &dyn std::error::Error) -> Self {
+        Self::new(code, chain(error))
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The messages of an error and its causes, outermost first.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut out = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors repeat their cause in their own message.
+        if !out.ends_with(&message) {
+            out.push_str(": ");
+            out.push_str(&message);
+        }
+        cause = error.source();
+    }
+    out
+}

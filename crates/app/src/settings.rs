@@ -1,0 +1,335 @@
+//! What the user chose: models, vaults, servers, standing permissions. One JSON file.
+//!
+//! Invariant: a file that can't be read is never overwritten, and keys we don't know are kept.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lectern_core::{ModelId, Rule, Sampling, ServerId, ToolMode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::durable;
+use crate::home::Home;
+use crate::view::Problem;
+
+/// The version of the file that this Lectern writes.
+const VERSION: u32 = 1;
+
+/// The settings file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Version of the file's shape.
+    #[serde(default = "version")]
+    pub version: u32,
+    /// The model that answers next; none for the starter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelId>,
+    /// The models that the user added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelEntry>,
+    /// The user's own vaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vaults: Vec<VaultEntry>,
+    /// Whether the sample vault is offered.
+    #[serde(default = "yes")]
+    pub sample_vault: bool,
+    /// MCP servers by our id, in the shape that other hosts use too.
+    #[serde(default, rename = "mcpServers", skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerEntry>,
+    /// Standing permissions and prohibitions, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Keys of other versions, kept as they are.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A model file that the user added; it stays where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelEntry {
+    /// Our id.
+    pub id: ModelId,
+    /// The file.
+    pub path: PathBuf,
+    /// How the model is used.
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// How one model is used. What is unset is found out from the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelOptions {
+    /// How tools are brought to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_mode: Option<ToolMode>,
+    /// Tokens of context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_length: Option<u32>,
+    /// How tokens are chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingEntry>,
+    /// Keys of other versions, kept as they are.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// [`Sampling`] with every key optional.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SamplingEntry {
+    /// 0 always takes the likeliest token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// Nucleus, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f32>,
+    /// The k likeliest only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// Cut below this share of the likeliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_p: Option<f32>,
+    /// The same seed gives the same reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u32>,
+    /// Tokens to generate at most in one step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+impl SamplingEntry {
+    /// As the core wants it.
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k,
+            min_p: self.min_p,
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            stop: Vec::new(),
+        }
+    }
+
+    /// What is set in `over` wins.
+    pub fn overlaid(&self, over: &SamplingEntry) -> SamplingEntry {
+        SamplingEntry {
+            temperature: over.temperature.or(self.temperature),
+            top_p: over.top_p.or(self.top_p),
+            top_k: over.top_k.or(self.top_k),
+            min_p: over.min_p.or(self.min_p),
+            seed: over.seed.or(self.seed),
+            max_tokens: over.max_tokens.or(self.max_tokens),
+        }
+    }
+}
+
+/// One of the user's own vaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VaultEntry {
+    /// The folder.
+    pub path: PathBuf,
+    /// The server that serves it; keeps its id for as long as the vault is there.
+    pub server: ServerId,
+    /// Keys of other versions, kept as they are.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// An MCP server that is started over stdio.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerEntry {
+    /// The program; empty in entries of other hosts that this Lectern can't start (remote servers).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Its own environment, beside the few variables that every server gets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The folder it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// Whether what it claims about its tools (that they only read) is believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
+    /// Whether it is kept but not started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
+    /// Keys of other hosts and versions, kept as they are.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            model: None,
+            models: Vec::new(),
+            vaults: Vec::new(),
+            sample_vault: true,
+            servers: BTreeMap::new(),
+            rules: Vec::new(),
+            other: Map::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the settings; a missing file gives the defaults.
+    pub fn read(home: &Home) -> Result<Self, Problem> {
+        let path = home.settings();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(unreadable(&path, &error.to_string())),
+        };
+        // Some editors begin a file with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let settings: Self = serde_json::from_str(text).map_err(|error| broken(&path, &error))?;
+        if settings.version > VERSION {
+            return Err(from_the_future(&path, settings.version));
+        }
+        Ok(settings)
+    }
+
+    /// Changes the settings: reads the file anew, changes it and writes it, alone among all processes.
+    pub fn change<T>(home: &Home, change: impl FnOnce(&mut Self) -> T) -> Result<(Self, T), Problem> {
+        let _lock = lock(&home.settings_lock())?;
+        let mut settings = Self::read(home)?;
+        let before = settings.clone();
+        let given = change(&mut settings);
+        if settings != before || !home.settings().exists() {
+            settings.version = VERSION;
+            settings.write(&home.settings())?;
+        }
+        Ok((settings, given))
+    }
+
+    fn write(&self, path: &Path) -> Result<(), Problem> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| Problem::new("settings_not_written", format!("write the settings: {error}")))?;
+        text.push('\n');
+        durable::write(path, text.as_bytes()).map_err(|error| {
+            Problem::new("settings_not_written", format!("write {}: {error}", path.display()))
+                .hint("Check that the disk has room and that the folder can be written.")
+        })
+    }
+}
+
+/// The lock ends with the file handle, also when the process dies.
+fn lock(path: &Path) -> Result<File, Problem> {
+    let failed =
+        |error: io::Error| Problem::new("settings_not_written", format!("lock {}: {error}", path.display()));
+    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+    file.lock().map_err(failed)?;
+    Ok(file)
+}
+
+fn broken(path: &Path, error: &serde_json::Error) -> Problem {
+    // serde ends its message with the place; it is named once, in front.
+    let message = error.to_string();
+    let reason = message.split(" at line ").next().unwrap_or(&message);
+    let place = format!("{}, line {}, column {}", path.display(), error.line(), error.column());
+    Problem::new("bad_settings", format!("the settings can't be read: {place}: {reason}")).hint(way_out(path))
+}
+
+fn unreadable(path: &Path, reason: &str) -> Problem {
+    Problem::new("bad_settings", format!("the settings can't be read: {}: {reason}", path.display()))
+        .hint(way_out(path))
+}
+
+fn from_the_future(path: &Path, version: u32) -> Problem {
+    let message =
+        format!("the settings in {} are of version {version}; this Lectern knows {VERSION}", path.display());
+    Problem::new("bad_settings", message).hint("Use the newer Lectern, or another home.")
+}
+
+fn way_out(path: &Path) -> String {
+    format!("Mend the file, or move it away to begin with fresh settings: mv '{0}' '{0}.old'", path.display())
+}
+
+fn version() -> u32 {
+    VERSION
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(folder.path())).unwrap();
+        (folder, home)
+    }
+
+    #[test]
+    fn unknown_keys_survive_a_change_at_every_level() {
+        let (_folder, home) = home();
+        let text = r#"{"version":1,"theme":{"dark":true},
+            "mcpServers":{"a":{"command":"x","timeout":60}},
+            "vaults":[{"path":"/v","server":"v","colour":"blue"}],
+            "models":[{"id":"m","path":"/m.gguf","tool_mode":"prompted","draft":"/d.gguf"}]}"#;
+        fs::write(home.settings(), text).unwrap();
+        Settings::change(&home, |settings| settings.model = Some("m".into())).unwrap();
+        let after: Value = serde_json::from_str(&fs::read_to_string(home.settings()).unwrap()).unwrap();
+        assert_eq!(after["theme"]["dark"], true);
+        assert_eq!(after["mcpServers"]["a"]["timeout"], 60);
+        assert_eq!(after["vaults"][0]["colour"], "blue");
+        assert_eq!(after["models"][0]["draft"], "/d.gguf");
+        assert_eq!(after["models"][0]["tool_mode"], "prompted");
+        assert_eq!(after["model"], "m");
+    }
+
+    #[test]
+    fn a_broken_file_names_its_line_and_is_left_alone() {
+        let (_folder, home) = home();
+        let text = "{\n  \"version\": 1,\n  \"models\": [,]\n}\n";
+        fs::write(home.settings(), text).unwrap();
+        let problem = Settings::change(&home, |settings| settings.sample_vault = false).unwrap_err();
+        assert_eq!(problem.code, "bad_settings");
+        assert!(problem.message.contains("settings.json, line 3, column"), "{problem}");
+        assert!(problem.hint.unwrap().contains("mv '"));
+        assert_eq!(fs::read_to_string(home.settings()).unwrap(), text);
+    }
+
+    #[test]
+    fn settings_of_a_newer_version_are_left_alone() {
+        let (_folder, home) = home();
+        fs::write(home.settings(), r#"{"version": 9}"#).unwrap();
+        let problem = Settings::change(&home, |settings| settings.sample_vault = false).unwrap_err();
+        assert!(problem.message.contains("version 9"), "{problem}");
+        assert_eq!(fs::read_to_string(home.settings()).unwrap(), r#"{"version": 9}"#);
+    }
+
+    #[test]
+    fn changes_of_many_at_once_are_all_kept() {
+        let (_folder, home) = home();
+        std::thread::scope(|scope| {
+            for n in 0..16 {
+                let home = &home;
+                scope.spawn(move || {
+                    Settings::change(home, |settings| {
+                        let vault = VaultEntry {
+                            path: format!("/v{n}").into(),
+                            server: format!("v{n}").into(),
+                            other: Map::new(),
+                        };
+                        settings.vaults.push(vault);
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        assert_eq!(Settings::read(&home).unwrap().vaults.len(), 16);
+    }
+}
