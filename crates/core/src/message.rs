@@ -227,6 +227,18 @@ impl AssistantMessage {
 }
 
 impl ToolResult {
+    /// A result of text alone.
+    pub fn of(call: &ToolCall, outcome: ToolOutcome, text: impl Into<String>) -> Self {
+        Self {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            outcome,
+            content: vec![Content::Text { text: text.into() }],
+            structured: None,
+            sources: Vec::new(),
+        }
+    }
+
     /// The text content, joined by line breaks.
     pub fn text(&self) -> String {
         let mut out = String::new();

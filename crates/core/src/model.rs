@@ -184,6 +184,8 @@ pub enum FinishReason {
     Filtered,
     /// The user stopped it.
     Cancelled,
+    /// The model failed, or Lectern did. A model says so by an error; the turn loop writes this into `StepFinished`.
+    Failed,
 }
 
 /// Why a model gave no reply.

@@ -366,7 +366,7 @@ outcome: TurnOutcome, };
 /**
  * Why a reply ended.
  */
-export type FinishReason = "stop" | "tool_calls" | "length" | "filtered" | "cancelled";
+export type FinishReason = "stop" | "tool_calls" | "length" | "filtered" | "cancelled" | "failed";
 
 /**
  * How long a permission holds.

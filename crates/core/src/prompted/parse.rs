@@ -1,0 +1,1 @@
+//! Reads tool calls out of a model's text.

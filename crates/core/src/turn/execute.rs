@@ -1,0 +1,129 @@
+//! Runs the calls of one step and settles each of them.
+//!
+//! Invariant: calls run side by side only when all of them just read; a provider that panics, hangs after a cancel
+//! or sends news after its result harms nobody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use super::prepare::{Ready, prepare};
+use super::run::{Turn, panic_text};
+use super::step::Reply;
+use crate::event::{EventKind, TurnError};
+use crate::ids::ToolCallId;
+use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::tool::{CallContext, CallNews};
+
+/// How long a cancelled call may take to settle.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Calls that run side by side at most.
+const SIDE_BY_SIDE: usize = 8;
+
+pub(super) async fn run_tool_calls(turn: &Turn, reply: &Reply) -> Result<(), TurnError> {
+    let mut ready = Vec::new();
+    for call in reply.message.tool_calls() {
+        match prepare(turn, &reply.tools, call).await {
+            Ok(call) => ready.push(call),
+            Err(result) => turn.journal.settle(result),
+        }
+        turn.journal.check()?;
+    }
+    let side_by_side = ready.iter().all(|ready| ready.spec.is_read_only());
+    let limit = if side_by_side { SIDE_BY_SIDE } else { 1 };
+    futures::stream::iter(ready).for_each_concurrent(limit, |ready| run_call(turn, ready)).await;
+    turn.journal.check()
+}
+
+async fn run_call(turn: &Turn, ready: Ready) {
+    let call = ready.call;
+    if turn.cancel.is_cancelled() {
+        let text = "The user stopped before this call ran.";
+        turn.journal.settle(ToolResult::of(&call, ToolOutcome::Cancelled, text));
+        return;
+    }
+    turn.journal.tell(EventKind::ToolStarted { call: call.clone() });
+    let (sender, news) = mpsc::unbounded_channel();
+    let context = CallContext {
+        conversation: turn.key.conversation.clone(),
+        turn: turn.key.turn.clone(),
+        cancel: turn.cancel.child_token(),
+        news: sender,
+    };
+    let tools = Arc::clone(&turn.input.tools);
+    let asked = call.clone();
+    // A task of its own, so that its panic is caught and one that blocks can be left behind.
+    let task = tokio::spawn(async move { tools.call(asked, context).await });
+    let result = follow(turn, &call, task, news).await;
+    turn.journal.settle(result);
+}
+
+/// Tells the news of a call until it is done.
+async fn follow(
+    turn: &Turn,
+    call: &ToolCall,
+    mut task: JoinHandle<ToolResult>,
+    mut news: mpsc::UnboundedReceiver<CallNews>,
+) -> ToolResult {
+    let mut teller = Teller { turn, call: &call.id, done: f64::NEG_INFINITY };
+    let mut deadline: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            done = &mut task => {
+                // What was sent before the result still counts; what comes later is dropped.
+                for _ in 0..news.len() {
+                    if let Ok(news) = news.try_recv() { teller.tell(news) }
+                }
+                return match done {
+                    Ok(result) => ToolResult { call: call.id.clone(), tool: call.tool.clone(), ..result },
+                    Err(error) => broken(call, error),
+                };
+            }
+            Some(news) = news.recv() => teller.tell(news),
+            () = turn.cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + GRACE),
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                task.abort();
+                let text = "The user stopped this call; whether it took effect is not known.";
+                return ToolResult::of(call, ToolOutcome::Cancelled, text);
+            }
+        }
+    }
+}
+
+fn broken(call: &ToolCall, error: tokio::task::JoinError) -> ToolResult {
+    let reason = match error.try_into_panic() {
+        Ok(panic) => format!("it crashed ({})", panic_text(&*panic)),
+        Err(_) => "it was stopped".to_owned(),
+    };
+    ToolResult::of(call, ToolOutcome::Failed, format!("The tool `{}` gave no result: {reason}.", call.tool))
+}
+
+/// Turns the news of one call into events.
+struct Teller<'a> {
+    turn: &'a Turn,
+    call: &'a ToolCallId,
+    /// The furthest progress so far.
+    done: f64,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, news: CallNews) {
+        let call = self.call.clone();
+        let event = match news {
+            // Progress that falls back, or is no number, is a server's mistake.
+            CallNews::Progress(progress) if progress.done.is_nan() || progress.done < self.done => return,
+            CallNews::Progress(progress) => {
+                self.done = progress.done;
+                EventKind::ToolProgress { call, progress }
+            }
+            CallNews::Wire(direction, message) => EventKind::ToolWire { call, direction, message },
+            CallNews::Log(line) => EventKind::ToolLog { call, line },
+        };
+        self.turn.journal.tell(event);
+    }
+}

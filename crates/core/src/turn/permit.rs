@@ -1,0 +1,123 @@
+//! Gets the permission for a call: from the rules, or from the user.
+//!
+//! Invariant: the decision is in the audit log before the call runs.
+
+use super::journal::store_error;
+use super::run::Turn;
+use crate::event::EventKind;
+use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::permission::{Decision, Grant, PermissionAnswer, Rule, RuleMatch};
+use crate::store::AuditDecision;
+use crate::tool::ToolSpec;
+
+/// What was decided, and why in words.
+struct Verdict {
+    decision: AuditDecision,
+    reason: String,
+    /// What the model gets to read when the call does not run.
+    denial: String,
+}
+
+/// Nothing when the call may run, else its result.
+pub(super) async fn permit(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {
+    let verdict = match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
+        Decision::Allow(rule) => Verdict::allowed(by_rule(rule.as_ref())),
+        Decision::Deny(rule) => Verdict::forbidden(call, &rule),
+        Decision::Ask => ask(turn, spec, call).await?,
+    };
+    let audited =
+        turn.input.store.append_audit(&turn.key, call, &spec.server, verdict.decision, &verdict.reason);
+    if let Err(error) = audited {
+        turn.journal.fail(store_error(&error));
+        let text = "The decision about this call could not be written down, so it was not run.";
+        return Err(ToolResult::of(call, ToolOutcome::Failed, text));
+    }
+    match verdict.decision {
+        AuditDecision::Allowed => Ok(()),
+        AuditDecision::Denied => Err(ToolResult::of(call, ToolOutcome::Denied, verdict.denial)),
+    }
+}
+
+/// Asks the user and waits: for the answer, for a rule that answers in the meantime, or for cancel.
+async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<Verdict, ToolResult> {
+    let mut changes = turn.input.permissions.changes();
+    let mut answer = turn.questions.ask(&call.id);
+    let choices = vec![Grant::Once, Grant::Conversation, Grant::Always];
+    turn.journal.tell(EventKind::PermissionRequested { call: call.clone(), choices });
+    let verdict = loop {
+        tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => {
+                turn.questions.withdraw(&call.id);
+                return Err(ToolResult::of(call, ToolOutcome::Cancelled, "The user stopped before this call ran."));
+            }
+            answer = &mut answer => break answered(turn, call, answer.unwrap_or(PermissionAnswer::Deny)),
+            // The sender lives in the book that the turn holds, so this can't fail.
+            _ = changes.changed() => {
+                match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
+                    Decision::Ask => {}
+                    Decision::Allow(rule) => {
+                        tell(turn, call, PermissionAnswer::Allow { grant: Grant::Once });
+                        break Verdict::allowed(by_rule(rule.as_ref()));
+                    }
+                    Decision::Deny(rule) => {
+                        tell(turn, call, PermissionAnswer::Deny);
+                        break Verdict::forbidden(call, &rule);
+                    }
+                }
+            }
+        }
+    };
+    turn.questions.withdraw(&call.id);
+    Ok(verdict)
+}
+
+fn answered(turn: &Turn, call: &ToolCall, answer: PermissionAnswer) -> Verdict {
+    tell(turn, call, answer.clone());
+    match answer {
+        PermissionAnswer::Allow { grant } => {
+            turn.input.permissions.grant(&turn.key.conversation, &call.tool, grant);
+            let scope = match grant {
+                Grant::Once => "once",
+                Grant::Conversation => "in this conversation",
+                Grant::Always => "always",
+            };
+            Verdict::allowed(format!("user: {scope}"))
+        }
+        PermissionAnswer::Deny => Verdict {
+            decision: AuditDecision::Denied,
+            reason: "user: denied".to_owned(),
+            denial: format!(
+                "The user did not allow `{}`. Nothing was done. Don't call it again unless the user asks for it.",
+                call.tool
+            ),
+        },
+    }
+}
+
+fn tell(turn: &Turn, call: &ToolCall, answer: PermissionAnswer) {
+    turn.journal.tell(EventKind::PermissionAnswered { call: call.id.clone(), answer });
+}
+
+impl Verdict {
+    fn allowed(reason: String) -> Self {
+        Self { decision: AuditDecision::Allowed, reason, denial: String::new() }
+    }
+
+    fn forbidden(call: &ToolCall, rule: &Rule) -> Self {
+        Self {
+            decision: AuditDecision::Denied,
+            reason: by_rule(Some(rule)),
+            denial: format!("The user's rules forbid `{}`. Nothing was done.", call.tool),
+        }
+    }
+}
+
+fn by_rule(rule: Option<&Rule>) -> String {
+    match rule.map(|rule| &rule.matches) {
+        None => "read-only".to_owned(),
+        Some(RuleMatch::Everything) => "rule: everything".to_owned(),
+        Some(RuleMatch::Server { server }) => format!("rule: server {server}"),
+        Some(RuleMatch::Tool { tool }) => format!("rule: tool {tool}"),
+    }
+}

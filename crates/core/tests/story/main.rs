@@ -1,0 +1,5 @@
+//! Turns as stories: script, act, wait, assert whole values.
+
+mod app;
+mod endings;
+mod tools;
