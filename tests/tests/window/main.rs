@@ -1,0 +1,79 @@
+//! A real window of the built app, with the real starter model and real servers, driven by what a person sees.
+//!
+//! Invariant: nothing in here reaches into the app; tests type, click, look, and read the files of the home.
+
+mod answers;
+mod endings;
+mod looks;
+mod permissions;
+mod safety;
+mod trouble;
+
+use lectern_tests::window::{Setting, Window};
+use lectern_tests::{program, root};
+use serde_json::{Value, json};
+
+/// The note that answers it says "a brass key with the number 14".
+const QUESTION: &str = "What number is on the brass key behind the cellar door?";
+const QUOTE: &str = "a brass key with the number 14";
+const SOURCE: &str = "2021-04-03 Moving day";
+
+/// Types a message and sends it.
+async fn say(window: &Window, text: &str) {
+    window.type_into("[data-testid=composer]", text).await;
+    window.click("[data-testid=send]").await;
+}
+
+/// Waits until the turn is over: there is nothing to stop any more.
+async fn finished(window: &Window) {
+    window.see_no("[data-testid=stop]").await;
+}
+
+/// Asks and waits for the end of the answer.
+async fn ask(window: &Window, text: &str) {
+    say(window, text).await;
+    window.see("[data-testid=message-assistant], [data-testid=tool-card], [data-testid=error]").await;
+    finished(window).await;
+}
+
+/// The state of each tool card, in order.
+async fn card_states(window: &Window) -> Vec<String> {
+    let script = "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.state)";
+    let states = window.run(script, vec![]).await;
+    states.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The last part of each called tool's name, in order.
+async fn tools(window: &Window) -> Vec<String> {
+    let script = "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.tool)";
+    let tools = window.run(script, vec![]).await;
+    let names = tools.as_array().into_iter().flatten().filter_map(Value::as_str);
+    names.map(|name| name.rsplit("__").next().unwrap_or(name).to_owned()).collect()
+}
+
+/// The sample notes behind a server whose tools take this long.
+fn slow_notes(setting: &Setting, millis: u32) {
+    let home = setting.home();
+    let vault = home.join("notes");
+    copy(&root().join("samples/vault"), &vault);
+    let slow = root().join("tests/servers/slow.mjs");
+    let args = json!([slow, millis.to_string(), program("lectern"), "vault", vault]);
+    let server = json!({ "command": "node", "args": args, "trusted": true });
+    write_settings(setting, &json!({ "version": 1, "sample_vault": false, "mcpServers": { "notes": server } }));
+}
+
+fn write_settings(setting: &Setting, settings: &Value) {
+    std::fs::write(setting.home().join("settings.json"), settings.to_string()).unwrap();
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
