@@ -1,0 +1,47 @@
+//! Generates the window's command permissions and embeds the built page.
+//!
+//! Invariant: what the page may call is listed here and in `capabilities/main.json`, and nowhere else.
+
+use std::path::Path;
+
+/// One for each method of the page's `Host`.
+const COMMANDS: &[&str] = &[
+    "app_view",
+    "subscribe",
+    "conversations",
+    "conversation",
+    "rename_conversation",
+    "delete_conversation",
+    "restore_conversation",
+    "send",
+    "attach_turn",
+    "cancel_turn",
+    "answer_permission",
+    "select_model",
+    "add_model",
+    "remove_model",
+    "add_vault",
+    "remove_vault",
+    "read_note",
+    "server_log",
+    "restart_server",
+    "open_link",
+    "export_trace",
+];
+
+fn main() {
+    println!("cargo:rerun-if-changed=../ui/dist");
+    if !Path::new("../ui/dist/index.html").exists() {
+        fail("the window's page is not built: ui/dist/index.html is missing. Run `npm ci && npm run build` in ui/");
+    }
+    let attributes = tauri_build::Attributes::new()
+        .app_manifest(tauri_build::AppManifest::new().commands(COMMANDS));
+    if let Err(error) = tauri_build::try_build(attributes) {
+        fail(&format!("{error:#}"));
+    }
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
+    std::process::exit(1);
+}

@@ -1,0 +1,59 @@
+//! One command for each method of the page's `Host`, under the same name.
+//!
+//! Invariant: parse, one call of the engine, convert. What the window can do stands in `build.rs`, too.
+
+mod app;
+mod conversations;
+mod models;
+mod servers;
+mod turns;
+mod vaults;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lectern_app::view::Problem;
+use tauri::{State, Wry};
+use tauri_plugin_dialog::FilePath;
+
+use crate::shell::Shell;
+
+/// The shell, as commands get it.
+type Desk<'a> = State<'a, Arc<Shell>>;
+
+/// Every command.
+pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static {
+    tauri::generate_handler![
+        app::app_view,
+        app::subscribe,
+        app::open_link,
+        conversations::conversations,
+        conversations::conversation,
+        conversations::rename_conversation,
+        conversations::delete_conversation,
+        conversations::restore_conversation,
+        conversations::export_trace,
+        turns::send,
+        turns::attach_turn,
+        turns::cancel_turn,
+        turns::answer_permission,
+        models::select_model,
+        models::add_model,
+        models::remove_model,
+        vaults::add_vault,
+        vaults::remove_vault,
+        vaults::read_note,
+        servers::server_log,
+        servers::restart_server,
+    ]
+}
+
+/// Waits for a system dialog without holding a thread; none when the user closed it.
+async fn chosen(show: impl FnOnce(Box<dyn FnOnce(Option<FilePath>) + Send>)) -> Result<Option<PathBuf>, Problem> {
+    let (answer, chosen) = tokio::sync::oneshot::channel();
+    show(Box::new(move |path| {
+        let _ = answer.send(path);
+    }));
+    let Ok(Some(path)) = chosen.await else { return Ok(None) };
+    path.into_path().map(Some).map_err(|_| Problem::new("not_a_file", "what was chosen is no file on this computer"))
+}

@@ -1,0 +1,65 @@
+//! What the window's commands share: the engine, opened in the background, and the page that listens.
+//!
+//! Invariant: the window never waits for the engine; a command does, and says why when there is none.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use lectern_app::view::Problem;
+use lectern_app::{Engine, EngineOptions, Home};
+use tauri::async_runtime::JoinHandle;
+use tokio::sync::OnceCell;
+
+/// Servers and the worker get this long to end by themselves; the engine ends them by force before that.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// The state behind all commands.
+pub struct Shell {
+    home: Option<PathBuf>,
+    engine: OnceCell<Engine>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Shell {
+    /// A shell whose engine isn't open yet.
+    pub fn new(home: Option<PathBuf>) -> Self {
+        Self { home, engine: OnceCell::new(), listener: Mutex::new(None) }
+    }
+
+    /// The engine; opened by whoever asks first. After a failure the next one tries again, so that a person can
+    /// mend what was broken and press "try again".
+    pub async fn engine(&self) -> Result<&Engine, Problem> {
+        self.engine.get_or_try_init(|| open(self.home.clone())).await
+    }
+
+    /// Takes over the news; the page that listened before was loaded anew.
+    pub fn listen(&self, listener: JoinHandle<()>) {
+        // A std mutex: nothing awaits while it is held, and nothing in here can panic.
+        let mut current = self.listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(before) = current.replace(listener) {
+            before.abort();
+        }
+    }
+
+    /// Ends servers and worker. Safe to call when the engine never opened.
+    pub async fn shut_down(&self) {
+        let end = async {
+            // Waits for an engine that is on its way: it may have started servers already.
+            if let Ok(engine) = self.engine.get_or_try_init(|| async { Err(()) }).await {
+                engine.shutdown().await;
+            }
+        };
+        if tokio::time::timeout(GOODBYE, end).await.is_err() {
+            tracing::warn!("the engine did not end in time");
+        }
+    }
+}
+
+/// Reads the disk, so not on a thread that others wait for.
+async fn open(home: Option<PathBuf>) -> Result<Engine, Problem> {
+    let opened = tauri::async_runtime::spawn_blocking(move || {
+        Engine::open(Home::open(home.as_deref())?, EngineOptions::default())
+    });
+    opened.await.unwrap_or_else(|error| Err(Problem::new("defect", format!("Lectern could not start: {error}"))))
+}
