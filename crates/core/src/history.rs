@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use crate::ids::ToolCallId;
-use crate::message::{
-    AssistantMessage, Message, Part, ToolCall, ToolOutcome, ToolResult, UserMessage, text_of,
-};
+use crate::message::{AssistantMessage, Message, Part, ToolCall, ToolOutcome, ToolResult, UserMessage};
 
 /// What a call gets whose result was lost, e.g. in a crash.
 pub const LOST_RESULT: &str = "This call was interrupted; whether it took effect is not known.";
@@ -46,7 +44,7 @@ fn push_user(out: &mut Vec<Message>, user: UserMessage) {
 
 fn push_step(out: &mut Vec<Message>, step: AssistantMessage, mut results: HashMap<ToolCallId, ToolResult>) {
     let calls: Vec<ToolCall> = step.tool_calls().cloned().collect();
-    if calls.is_empty() && text_of(&step.parts).trim().is_empty() {
+    if calls.is_empty() && says_nothing(&step) {
         return;
     }
     out.push(Message::Assistant(step));
@@ -58,10 +56,18 @@ fn push_step(out: &mut Vec<Message>, step: AssistantMessage, mut results: HashMa
     }
 }
 
+fn says_nothing(step: &AssistantMessage) -> bool {
+    step.parts.iter().all(|part| match part {
+        Part::Text { text } => text.trim().is_empty(),
+        Part::Thinking(_) => true,
+        Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::JsonObject;
+    use crate::message::{JsonObject, text_of};
 
     fn call(id: &str) -> ToolCall {
         ToolCall {

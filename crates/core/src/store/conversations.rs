@@ -15,6 +15,9 @@ const KEPT_AFTER_DELETE: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Characters of a title at most.
 const TITLE_LENGTH: usize = 60;
 
+/// Characters of a title that the user gave.
+const RENAMED_LENGTH: usize = 200;
+
 /// One line of the conversation list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredConversation {
@@ -62,8 +65,9 @@ impl Store {
             .ok_or_else(|| StoreError::UnknownConversation(id.clone()))
     }
 
-    /// Gives a conversation another title.
+    /// Gives a conversation another title; it is brought to one line of moderate length.
     pub fn rename(&self, id: &ConversationId, title: &str) -> Result<(), StoreError> {
+        let title: String = words_of(title).chars().take(RENAMED_LENGTH).collect();
         self.change(id, "UPDATE conversations SET title = ?2 WHERE id = ?1 AND deleted_at IS NULL", title)
     }
 
@@ -118,7 +122,10 @@ pub(super) fn title_of(message: &UserMessage) -> String {
 }
 
 fn clean_line(line: &str) -> String {
-    let line = line.trim_start_matches(['#', '>', '-', '*', ' ', '\t']);
+    words_of(line.trim_start_matches(['#', '>', '-', '*', ' ', '\t']))
+}
+
+fn words_of(line: &str) -> String {
     line.split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|w| !w.is_empty())
         .collect::<Vec<_>>()

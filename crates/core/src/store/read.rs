@@ -27,7 +27,7 @@ pub struct StoredMessage {
 pub struct StoredTurn {
     /// Its id.
     pub id: TurnId,
-    /// Its events, oldest first. Deltas, progress and prompt progress are not stored, so `seq` has gaps.
+    /// Its events, oldest first. Deltas and the progress of the prompt are not stored, so `seq` has gaps.
     pub events: Vec<Event>,
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: calls run side by side only when all of them just read; a provider that panics, hangs after a cancel
 //! or sends news after its result harms nobody else.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
+use super::bound;
 use super::prepare::{Ready, prepare};
 use super::run::{Turn, panic_text};
 use super::step::Reply;
@@ -21,6 +23,9 @@ use crate::tool::{CallContext, CallNews};
 
 /// How long a cancelled call may take to settle.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Progress, protocol messages and log lines of one call at most.
+const MAX_NEWS: usize = 5_000;
 
 /// Calls that run side by side at most.
 const SIDE_BY_SIDE: usize = 8;
@@ -59,7 +64,11 @@ async fn run_call(turn: &Turn, ready: Ready) {
     let asked = call.clone();
     // A task of its own, so that its panic is caught and one that blocks can be left behind.
     let task = tokio::spawn(async move { tools.call(asked, context).await });
-    let result = follow(turn, &call, task, news).await;
+    let (result, cuts) = bound::result(follow(turn, &call, task, news).await);
+    for cut in cuts {
+        let message = format!("result of `{}`: {cut}", call.tool);
+        turn.journal.tell(EventKind::Notice { code: "result_cut".to_owned(), message });
+    }
     turn.journal.settle(result);
 }
 
@@ -70,7 +79,7 @@ async fn follow(
     mut task: JoinHandle<ToolResult>,
     mut news: mpsc::UnboundedReceiver<CallNews>,
 ) -> ToolResult {
-    let mut teller = Teller { turn, call: &call.id, done: f64::NEG_INFINITY };
+    let mut teller = Teller { turn, call: &call.id, done: f64::NEG_INFINITY, told: 0 };
     let mut deadline: Option<Instant> = None;
     loop {
         tokio::select! {
@@ -109,6 +118,7 @@ struct Teller<'a> {
     call: &'a ToolCallId,
     /// The furthest progress so far.
     done: f64,
+    told: usize,
 }
 
 impl Teller<'_> {
@@ -121,9 +131,19 @@ impl Teller<'_> {
                 self.done = progress.done;
                 EventKind::ToolProgress { call, progress }
             }
-            CallNews::Wire(direction, message) => EventKind::ToolWire { call, direction, message },
-            CallNews::Log(line) => EventKind::ToolLog { call, line },
+            CallNews::Wire(direction, message) => {
+                EventKind::ToolWire { call, direction, message: bound::wire(message) }
+            }
+            CallNews::Log(line) => EventKind::ToolLog { call, line: bound::log_line(line) },
         };
-        self.turn.journal.tell(event);
+        self.told += 1;
+        match self.told.cmp(&MAX_NEWS) {
+            Ordering::Less => self.turn.journal.tell(event),
+            Ordering::Equal => self.turn.journal.tell(EventKind::Notice {
+                code: "news_dropped".to_owned(),
+                message: format!("call {} sends too much; the rest of its news is dropped", self.call),
+            }),
+            Ordering::Greater => {}
+        }
     }
 }

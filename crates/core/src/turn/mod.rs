@@ -4,6 +4,7 @@
 //! error, a cancel or a panic; each tool call gets exactly one result.
 
 mod assemble;
+mod bound;
 mod execute;
 mod handle;
 mod journal;
@@ -95,6 +96,8 @@ impl Turns {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(&self, input: TurnInput) -> Result<TurnHandle, StartError> {
+        // Before anything is stored: without a runtime this panics.
+        let runtime = tokio::runtime::Handle::current();
         let mut register = self.register();
         if let Some(running) = register.running.get(&input.conversation) {
             return Err(StartError::Running {
@@ -108,7 +111,7 @@ impl Turns {
         register.running.insert(key.conversation.clone(), handle.clone());
         drop(register);
         let place = Place { turns: self.clone(), handle: handle.clone() };
-        tokio::spawn(run::drive(with_tools_brought(input), key, first, place));
+        runtime.spawn(run::drive(with_tools_brought(input), key, first, place));
         Ok(handle)
     }
 
