@@ -1,0 +1,29 @@
+// What a running turn waits for, so that no wait is silent.
+// Invariant: pure.
+import type { TurnState } from "./turn";
+
+export type Waiting =
+  | { readonly for: "model"; readonly fraction: number }
+  | { readonly for: "prompt"; readonly done: number; readonly total: number }
+  | { readonly for: "first_word" }
+  | { readonly for: "writing" }
+  | { readonly for: "tool" }
+  | { readonly for: "you" };
+
+export function waitingFor(turn: TurnState): Waiting {
+  const calls = Object.values(turn.calls);
+  if (calls.some((call) => call.status === "waiting")) return { for: "you" };
+  const step = turn.steps.at(-1);
+  if (!step) return { for: "first_word" };
+  if (step.finishedAt !== null) {
+    return calls.some((call) => call.status === "running" || call.status === "queued")
+      ? { for: "tool" }
+      : { for: "first_word" };
+  }
+  if (step.blocks.length > 0) return { for: "writing" };
+  if (step.loading !== null) return { for: "model", fraction: step.loading };
+  if (step.prompt !== null && step.prompt.done < step.prompt.total) {
+    return { for: "prompt", done: step.prompt.done, total: step.prompt.total };
+  }
+  return { for: "first_word" };
+}

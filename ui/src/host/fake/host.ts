@@ -1,0 +1,243 @@
+// The fake host: keeps its conversations in memory and plays scripts.
+import type {
+  AppNews,
+  AppView,
+  ConversationSummary,
+  ConversationView,
+  MessageView,
+  ModelView,
+  NoteView,
+  Problem,
+  SendReceipt,
+  SendRequest,
+  VaultView,
+} from "../../bindings/app";
+import type { PermissionAnswer } from "../../bindings/core";
+import type { Host, OnEvents } from "../host";
+import { Player, type Pace } from "./player";
+import { sceneOf, type Scene } from "./scenes";
+import { scriptFor } from "./scripts";
+import { isStored, nextId, type Script } from "./script";
+import { NORWAY_NOTE } from "./texts";
+import { appView, extraModel, extraVault } from "./view";
+
+interface Kept {
+  summary: ConversationSummary;
+  players: Player[];
+  deleted: boolean;
+}
+
+export class FakeHost implements Host {
+  #view: AppView;
+  #kept: Kept[] = [];
+  #news: (news: AppNews) => void = () => {};
+  readonly #scene: Scene;
+  readonly #ready: Promise<void>;
+  readonly #speed: number;
+
+  constructor(query: URLSearchParams) {
+    this.#scene = sceneOf(query.get("scene") ?? "");
+    this.#speed = Number(query.get("speed") ?? "1");
+    this.#view = appView(this.#scene.view ?? {});
+    this.#ready = this.#prepare();
+  }
+
+  async #prepare(): Promise<void> {
+    const day = 86_400_000;
+    for (const [index, past] of this.#scene.history.entries()) {
+      const started = Date.now() - (index === 0 ? 600_000 : index * day * 1.4);
+      const kept = this.#begin(past.title, started);
+      for (const turn of past.turns) await this.#play(kept, turn.text, turn.script, "instant", started);
+    }
+    const { current } = this.#scene;
+    if (!current) return;
+    const kept = this.#begin(current.title, Date.now());
+    this.#kept.unshift(...this.#kept.splice(this.#kept.indexOf(kept), 1));
+    for (const turn of current.turns) await this.#play(kept, turn.text, turn.script, "instant", Date.now() - 60_000);
+    if (current.live) void this.#play(kept, current.live.text, current.live.script, "live", Date.now());
+    if (location.hash === "" || location.hash === "#/") {
+      setTimeout(() => (location.hash = `#/c/${kept.summary.id}`));
+    }
+  }
+
+  #begin(title: string, at: number): Kept {
+    const stamp = new Date(at).toISOString();
+    const summary = { id: nextId("conversation"), title, created_at: stamp, updated_at: stamp, running: false };
+    const kept: Kept = { summary, players: [], deleted: false };
+    this.#kept.push(kept);
+    return kept;
+  }
+
+  async #play(kept: Kept, text: string, script: Script, pace: Pace, at: number, onEvents?: OnEvents): Promise<void> {
+    const player = new Player(kept.summary.id, text, pace, at, this.#speed);
+    if (onEvents) player.listen(onEvents);
+    kept.players.push(player);
+    if (pace === "live") {
+      kept.summary = { ...kept.summary, running: true, updated_at: new Date().toISOString() };
+      this.#tellConversations();
+    }
+    await player.play(script);
+    kept.summary = { ...kept.summary, running: false };
+    if (pace === "live") this.#tellConversations();
+  }
+
+  #tellConversations(): void {
+    this.#news({ type: "conversations_changed", conversations: this.#list() });
+  }
+
+  #list(): ConversationSummary[] {
+    return this.#kept
+      .filter((kept) => !kept.deleted)
+      .map((kept) => kept.summary)
+      .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+  }
+
+  #find(id: string): Kept {
+    const kept = this.#kept.find((one) => one.summary.id === id && !one.deleted);
+    if (!kept) throw problem("no_conversation", `there is no conversation ${id}`);
+    return kept;
+  }
+
+  #player(turn: string): Player {
+    const player = this.#kept.flatMap((kept) => kept.players).find((one) => one.id === turn);
+    if (!player) throw problem("no_turn", `there is no turn ${turn}`);
+    return player;
+  }
+
+  async appView(): Promise<AppView> {
+    if (this.#scene.broken) throw this.#scene.broken;
+    await this.#ready;
+    return this.#view;
+  }
+
+  async subscribe(onNews: (news: AppNews) => void): Promise<void> {
+    this.#news = onNews;
+  }
+
+  async conversations(): Promise<ConversationSummary[]> {
+    await this.#ready;
+    return this.#list();
+  }
+
+  async conversation(id: string): Promise<ConversationView> {
+    await this.#ready;
+    const kept = this.#find(id);
+    const messages: MessageView[] = [];
+    for (const player of kept.players) {
+      const started = player.events[0];
+      if (started?.kind !== "turn_started") continue;
+      messages.push({
+        id: started.message_id,
+        turn: player.id,
+        at: started.at,
+        message: { role: "user", ...started.message },
+      });
+    }
+    const turns = kept.players.map((player) => ({ id: player.id, events: player.events.filter(isStored) }));
+    return { summary: kept.summary, messages, turns };
+  }
+
+  async renameConversation(id: string, title: string): Promise<void> {
+    const kept = this.#find(id);
+    kept.summary = { ...kept.summary, title };
+    this.#tellConversations();
+  }
+
+  async deleteConversation(id: string): Promise<void> {
+    this.#find(id).deleted = true;
+    this.#tellConversations();
+  }
+
+  async restoreConversation(id: string): Promise<void> {
+    const kept = this.#kept.find((one) => one.summary.id === id);
+    if (kept) kept.deleted = false;
+    this.#tellConversations();
+  }
+
+  async send(request: SendRequest, onEvents: OnEvents): Promise<SendReceipt> {
+    if (/unsendable/.test(request.text)) throw problem("store", "write the message: disk is full", "Free some space.");
+    const kept =
+      request.conversation === null ? this.#begin(title(request.text), Date.now()) : this.#find(request.conversation);
+    void this.#play(kept, request.text, scriptFor(request.text), "live", Date.now(), onEvents);
+    return { conversation: kept.summary.id, turn: kept.players.at(-1)?.id ?? "" };
+  }
+
+  async attachTurn(turn: string, afterSeq: number, onEvents: OnEvents): Promise<void> {
+    this.#player(turn).attach(afterSeq, onEvents);
+  }
+
+  async cancelTurn(turn: string): Promise<void> {
+    this.#player(turn).stop();
+  }
+
+  async answerPermission(turn: string, call: string, answer: PermissionAnswer): Promise<void> {
+    this.#player(turn).answer(call, answer);
+  }
+
+  async selectModel(id: string): Promise<void> {
+    this.#view = { ...this.#view, model: id };
+    this.#news({ type: "models_changed", model: id, models: this.#view.models });
+  }
+
+  async addModel(): Promise<ModelView | null> {
+    const model = extraModel();
+    this.#view = { ...this.#view, models: [...this.#view.models.filter((one) => one.id !== model.id), model] };
+    this.#news({ type: "models_changed", model: this.#view.model, models: this.#view.models });
+    return model;
+  }
+
+  async removeModel(id: string): Promise<void> {
+    this.#view = { ...this.#view, models: this.#view.models.filter((model) => model.id !== id) };
+    this.#news({ type: "models_changed", model: this.#view.model, models: this.#view.models });
+  }
+
+  async addVault(): Promise<VaultView | null> {
+    const vault = extraVault();
+    this.#view = { ...this.#view, vaults: [...this.#view.vaults.filter((one) => one.path !== vault.path), vault] };
+    this.#news({ type: "vaults_changed", vaults: this.#view.vaults });
+    return vault;
+  }
+
+  async removeVault(path: string): Promise<void> {
+    this.#view = { ...this.#view, vaults: this.#view.vaults.filter((vault) => vault.path !== path) };
+    this.#news({ type: "vaults_changed", vaults: this.#view.vaults });
+  }
+
+  async readNote(_server: string, path: string): Promise<NoteView> {
+    if (path.includes("very long name"))
+      throw problem("no_note", `there is no note at ${path}`, "It may have been moved.");
+    const text = path.includes("Norway")
+      ? NORWAY_NOTE
+      : `# ${path}\n\nThe secret is a spoon of black treacle.\n\n住在翠湖边上的一家小旅馆，叫“听鸥楼”，每晚二百四十元。\n`;
+    return { vault: this.#view.vaults[0]?.path ?? "", path, text };
+  }
+
+  async serverLog(id: string): Promise<string[]> {
+    return [`${id}: listening on stdio`, `${id}: indexed 74 notes in 0.21 s`];
+  }
+
+  async restartServer(id: string): Promise<void> {
+    const server = this.#view.servers.find((one) => one.id === id);
+    if (!server) throw problem("no_server", `there is no server ${id}`);
+    const starting = { ...server, state: { type: "starting" as const, step: "handshake" as const } };
+    this.#news({ type: "server_changed", server: starting });
+    setTimeout(() => this.#news({ type: "server_changed", server: { ...server, state: { type: "ready" } } }), 600);
+  }
+
+  async openLink(url: string): Promise<void> {
+    (window as unknown as { openedLinks?: string[] }).openedLinks ??= [];
+    (window as unknown as { openedLinks: string[] }).openedLinks.push(url);
+  }
+
+  async exportTrace(conversation: string): Promise<string | null> {
+    return `/home/lena/Documents/lectern-${conversation}.json`;
+  }
+}
+
+function problem(code: string, message: string, hint: string | null = null): Problem {
+  return { code, message, hint, detail: null };
+}
+
+function title(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,222 @@
+// The conversations that were opened: their turns, what is being sent, what waits to be sent.
+// Invariant: turns change only by folding events; each event is folded once, in order.
+import { SvelteMap } from "svelte/reactivity";
+import type { Problem } from "../bindings/app";
+import type { Event, PermissionAnswer } from "../bindings/core";
+import { turnsOf } from "../fold/conversation";
+import { fold } from "../fold/fold";
+import { arrival, isOver, newTurn, type TurnState } from "../fold/turn";
+import type { Host } from "../host/host";
+import { problemOf, type Desk } from "./desk.svelte";
+
+export interface Talk {
+  readonly turns: readonly TurnState[];
+  readonly loading: boolean;
+  readonly problem: Problem | null;
+}
+
+/** A message on its way: not yet in a turn. */
+export interface Outgoing {
+  readonly text: string;
+  readonly problem: Problem | null;
+}
+
+/** Stands for the conversation that has no id yet. */
+export const NEW = "";
+/** A host that leaves numbers out on purpose must not be asked again at each of them. */
+const MOST_HOLES = 3;
+const EMPTY: Talk = { turns: [], loading: false, problem: null };
+
+export class Talks {
+  /** Called when a new conversation has got its id. */
+  onBegun: (id: string) => void = () => {};
+  #talks = new SvelteMap<string, Talk>();
+  #outgoing = new SvelteMap<string, Outgoing>();
+  #queued = new SvelteMap<string, string>();
+  /** The stream that counts for a turn; events of older streams are dropped. */
+  #streams = new Map<string, number>();
+  #nextStream = 1;
+  #holesFilled = new Map<string, number>();
+  #stopAsSoonAsKnown = new Set<string>();
+
+  constructor(
+    private readonly host: Host,
+    private readonly desk: Desk,
+  ) {}
+
+  get(id: string): Talk {
+    return this.#talks.get(id) ?? EMPTY;
+  }
+
+  outgoing(id: string): Outgoing | null {
+    return this.#outgoing.get(id) ?? null;
+  }
+
+  queued(id: string): string | null {
+    return this.#queued.get(id) ?? null;
+  }
+
+  running(id: string): TurnState | null {
+    const last = this.get(id).turns.at(-1);
+    return last && !isOver(last) ? last : null;
+  }
+
+  busy(id: string): boolean {
+    return this.running(id) !== null || (this.outgoing(id) !== null && this.outgoing(id)?.problem === null);
+  }
+
+  async open(id: string): Promise<void> {
+    if (id === NEW || this.#talks.has(id)) return;
+    this.#talks.set(id, { ...EMPTY, loading: true });
+    await this.#load(id);
+  }
+
+  async reload(id: string): Promise<void> {
+    this.#talks.set(id, { ...this.get(id), loading: true, problem: null });
+    await this.#load(id);
+  }
+
+  async #load(id: string): Promise<void> {
+    try {
+      const stored = turnsOf(await this.host.conversation(id));
+      // What came live in the meantime is at least as new.
+      const live = new Map(this.get(id).turns.map((turn) => [turn.id, turn]));
+      const turns = stored.map((turn) => {
+        const known = live.get(turn.id);
+        live.delete(turn.id);
+        return known && known.lastSeq >= turn.lastSeq ? known : turn;
+      });
+      this.#talks.set(id, { turns: [...turns, ...live.values()], loading: false, problem: null });
+      const running = this.running(id);
+      if (running && !this.#streams.has(running.id)) await this.#attach(running);
+    } catch (error) {
+      this.#talks.set(id, { ...this.get(id), loading: false, problem: problemOf(error) });
+    }
+  }
+
+  /** Sends, or queues while a turn runs. */
+  async send(id: string, text: string): Promise<void> {
+    const clean = text.trim();
+    if (clean === "") return;
+    if (this.busy(id)) {
+      const before = this.#queued.get(id);
+      this.#queued.set(id, before ? `${before}\n\n${clean}` : clean);
+      return;
+    }
+    this.#outgoing.set(id, { text: clean, problem: null });
+    const stream = this.#nextStream++;
+    try {
+      const receipt = await this.host.send({ conversation: id === NEW ? null : id, text: clean }, (events) =>
+        this.#receive(events, stream),
+      );
+      if (id === NEW) this.#begun(receipt.conversation);
+      if (this.#stopAsSoonAsKnown.delete(id)) await this.host.cancelTurn(receipt.turn);
+    } catch (error) {
+      this.#stopAsSoonAsKnown.delete(id);
+      this.#outgoing.set(id, { text: clean, problem: problemOf(error) });
+    }
+  }
+
+  /** Takes back a message that could not be sent. */
+  dropOutgoing(id: string): string {
+    const text = this.#outgoing.get(id)?.text ?? "";
+    this.#outgoing.delete(id);
+    return text;
+  }
+
+  dropQueued(id: string): string {
+    const text = this.#queued.get(id) ?? "";
+    this.#queued.delete(id);
+    return text;
+  }
+
+  async stop(id: string): Promise<void> {
+    const turn = this.running(id);
+    if (turn) await this.host.cancelTurn(turn.id);
+    else if (this.busy(id)) this.#stopAsSoonAsKnown.add(id);
+  }
+
+  async answer(turn: TurnState, call: string, answer: PermissionAnswer): Promise<void> {
+    await this.host.answerPermission(turn.id, call, answer);
+  }
+
+  forget(id: string): void {
+    this.#talks.delete(id);
+    this.#queued.delete(id);
+    this.#outgoing.delete(id);
+  }
+
+  #begun(id: string): void {
+    const outgoing = this.#outgoing.get(NEW);
+    if (outgoing) {
+      this.#outgoing.delete(NEW);
+      const started = this.get(id).turns.some((turn) => turn.user !== null);
+      if (!started) this.#outgoing.set(id, outgoing);
+    }
+    const queued = this.#queued.get(NEW);
+    if (queued !== undefined) {
+      this.#queued.delete(NEW);
+      this.#queued.set(id, queued);
+    }
+    if (!this.#talks.has(id)) this.#talks.set(id, EMPTY);
+    if (this.#stopAsSoonAsKnown.delete(NEW)) this.#stopAsSoonAsKnown.add(id);
+    this.onBegun(id);
+    this.#afterTurn(id);
+  }
+
+  async #attach(turn: TurnState): Promise<void> {
+    const stream = this.#nextStream++;
+    this.#streams.set(turn.id, stream);
+    await this.host.attachTurn(turn.id, turn.lastSeq, (events) => this.#receive(events, stream));
+  }
+
+  #receive(events: Event[], stream: number): void {
+    const touched = new Map<string, readonly TurnState[]>();
+    for (const event of events) {
+      if ((this.#streams.get(event.turn) ?? 0) > stream) continue;
+      this.#streams.set(event.turn, stream);
+      const turns = touched.get(event.conversation) ?? this.get(event.conversation).turns;
+      const known = turns.find((turn) => turn.id === event.turn);
+      const turn = known ?? newTurn(event.turn, event.conversation);
+      if (arrival(turn, event) === "gap" && this.#fillHole(turn)) continue;
+      const next = fold(turn, event);
+      touched.set(
+        event.conversation,
+        known ? turns.map((other) => (other.id === next.id ? next : other)) : [...turns, next],
+      );
+    }
+    for (const [id, turns] of touched) this.#settle(id, turns);
+  }
+
+  /** Asks for what was lost after `lastSeq`; where nothing is to be had, or too often, the hole is accepted. */
+  #fillHole(turn: TurnState): boolean {
+    const place = `${turn.id}:${turn.lastSeq}`;
+    const tries = this.#holesFilled.get(turn.id) ?? 0;
+    if (tries >= MOST_HOLES || this.#holesFilled.has(place)) return false;
+    this.#holesFilled.set(place, 1).set(turn.id, tries + 1);
+    this.#attach(turn).catch(() => this.#streams.delete(turn.id));
+    return true;
+  }
+
+  #settle(id: string, turns: readonly TurnState[]): void {
+    this.#talks.set(id, { ...this.get(id), turns });
+    const last = turns.at(-1);
+    if (!last) return;
+    if (last.user !== null && last.lastSeq >= 0) {
+      const outgoing = this.#outgoing.get(id);
+      if (outgoing && outgoing.problem === null) this.#outgoing.delete(id);
+    }
+    const running = !isOver(last);
+    if (this.desk.summary(id) && this.desk.summary(id)?.running !== running) {
+      this.desk.patchSummary(id, { running });
+    }
+    if (!running) this.#afterTurn(id);
+  }
+
+  #afterTurn(id: string): void {
+    const queued = this.#queued.get(id);
+    if (queued === undefined || this.busy(id)) return;
+    this.#queued.delete(id);
+    void this.send(id, queued);
+  }
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+// Drives the built page in a real Chromium, over the fake host and under the policy of the app.
+export default defineConfig({
+  test: {
+    environment: "node",
+    include: ["tests/browser/**/*.test.ts"],
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
