@@ -1,1 +1,52 @@
-//! Lectern: mcp.
+//! The MCP host: servers as child processes, both protocol eras, tools, progress, logs.
+//!
+//! Invariant: nothing that a server says, does or fails to do is believed, blocks another server, or hangs without
+//! an end. Servers are told apart by our own id, never by what they say of themselves.
+//!
+//! # Why not `rmcp` for stdio
+//!
+//! A well-kept library beats our own code, unless its gaps force us. Measured on rmcp 3.9.0, they do: a reply that is
+//! too long or not UTF-8 is dropped and its call waits for ever; one tool with a bad schema fails the whole list;
+//! progress arrives out of order and after the result; its child process takes no group and leaves `npx`'s `node`
+//! behind; an early exit has no exit code; the raw messages that the trace shows are not to be had. Each gap sits in
+//! the typed message layer or below it, so closing them means to replace the transport, the process and the message
+//! types, and to keep only the request table. [`peer`] is that table: one reader, one writer, a map of pending
+//! requests, `serde_json::Value` throughout. What is above it ([`handshake`], [`tools`], [`call`]) knows no transport,
+//! so that a remote server only needs another way to make a [`peer::Peer`]; OAuth and HTTP may well be rmcp's.
+//!
+//! # Map
+//!
+//! | module | job |
+//! |---|---|
+//! | [`config`] | what a server is: command, arguments, environment, limits; reads the ecosystem's JSON |
+//! | [`host`] | all servers together, as one [`lectern_core::ToolProvider`] |
+//! | `server` | one server's life: start, ready, failed, restarted |
+//! | `connection`, `process`, `lookup` | a child process with its pipes, its group and its end |
+//! | `wire`, `peer` | lines, JSON-RPC |
+//! | `handshake` | agrees on a protocol era |
+//! | `tools`, `naming` | the catalog |
+//! | `call`, `outcome`, `mask` | one call, from arguments to result |
+//! | `log` | what a server writes to stderr |
+
+mod call;
+pub mod config;
+mod connection;
+mod handshake;
+pub mod host;
+mod import;
+mod log;
+mod lookup;
+mod mask;
+mod naming;
+mod outcome;
+mod peer;
+mod process;
+mod server;
+pub mod status;
+mod tools;
+mod wire;
+
+pub use config::{HostOptions, Root, ServerConfig};
+pub use host::{Host, UnknownServer};
+pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
+pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};

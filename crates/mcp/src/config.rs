@@ -1,0 +1,149 @@
+//! What a server is and what the host allows itself.
+//!
+//! Invariant: plain data. Nothing here starts a process or reads a file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lectern_core::ServerId;
+use serde::{Deserialize, Serialize};
+
+use crate::mask::Mask;
+
+/// One server that runs as a child process and speaks over stdin and stdout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerConfig {
+    /// Our own id; the first part of the tools' public names.
+    pub id: ServerId,
+    /// The executable, a bare name or a path.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Its own environment, added to the few variables that every server gets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Its working folder; the app's own when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// Kept in the settings, but not started.
+    #[serde(default)]
+    pub disabled: bool,
+    /// Seconds that a call may take without a word of progress; [`HostOptions::call_timeout`] when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
+    /// Whether what it claims of its tools (`readOnlyHint`) is believed. Never taken from an imported file.
+    #[serde(default)]
+    pub trusted: bool,
+}
+
+impl ServerConfig {
+    /// A server with nothing but a command and arguments.
+    pub fn new<A: Into<String>>(
+        id: impl Into<ServerId>,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+            disabled: false,
+            timeout_s: None,
+            trusted: false,
+        }
+    }
+
+    /// The command line as a person would type it, secrets masked. For display, never for a shell.
+    pub fn display_command(&self) -> String {
+        let mask = Mask::of(self);
+        let words = std::iter::once(&self.command).chain(&self.args);
+        words.map(|word| quoted(&mask.text(word))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A folder that servers may be told about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// A `file://` address.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+/// What the host allows itself and its servers.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// How the host introduces itself.
+    pub client_name: String,
+    /// Its version.
+    pub client_version: String,
+    /// Where the servers' logs go (two files of 5 MB each at most); nowhere when none.
+    pub log_dir: Option<PathBuf>,
+    /// Folders for servers that ask. Empty: the capability is not declared, and who asks anyway gets an empty list.
+    pub roots: Vec<Root>,
+    /// From the start of the process to its list of tools.
+    pub start_timeout: Duration,
+    /// How long a server may keep silent about `server/discover` before `initialize` is sent as well.
+    pub probe_timeout: Duration,
+    /// A call without a word of progress.
+    pub call_timeout: Duration,
+    /// A call as a whole.
+    pub total_timeout: Duration,
+    /// Characters of a result's text that reach the model.
+    pub result_budget: usize,
+    /// Bytes of one message; a longer one is an error of its call.
+    pub max_message: usize,
+    /// Tools of one server.
+    pub max_tools: usize,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            client_name: "lectern".into(),
+            client_version: env!("CARGO_PKG_VERSION").into(),
+            log_dir: None,
+            roots: Vec::new(),
+            start_timeout: Duration::from_secs(60),
+            probe_timeout: Duration::from_secs(3),
+            call_timeout: Duration::from_secs(60),
+            total_timeout: Duration::from_secs(600),
+            result_budget: 16_000,
+            max_message: 16 << 20,
+            max_tools: 1_000,
+        }
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,•".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_displayed_command_hides_secrets_and_quotes_blanks() {
+        let mut config = ServerConfig::new(
+            "x",
+            "npx",
+            ["-y", "a server", "--api-key", "hunter2hunter2", "--url=http://h"],
+        );
+        config.env.insert("GITHUB_TOKEN".into(), "ghp_0123456789".into());
+        config.args.push("--header=ghp_0123456789".into());
+        assert_eq!(
+            config.display_command(),
+            "npx -y 'a server' --api-key •••••• --url=http://h --header=••••••"
+        );
+    }
+}

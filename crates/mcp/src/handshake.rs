@@ -1,0 +1,211 @@
+//! Agrees with a server on a protocol era.
+//!
+//! Since 2026-07-28 there is no `initialize`; every request carries its context in `_meta`. A host asks with
+//! `server/discover` and falls back to `initialize` on any answer that is not of that era, and on silence.
+//!
+//! Invariant: no particular error code is needed to recognise an old server, and only capabilities that the host has
+//! are declared.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::HostOptions;
+use crate::peer::{Peer, PeerError, Reports};
+use crate::status::Reported;
+
+const MODERN: &str = "2026-07-28";
+const NEWEST_WITH_INITIALIZE: &str = "2025-11-25";
+const WITH_INITIALIZE: [&str; 5] =
+    [NEWEST_WITH_INITIALIZE, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
+
+/// Errors that only a server of the modern era gives.
+const UNSUPPORTED_VERSION: i64 = -32022;
+const MISSING_CAPABILITY: i64 = -32021;
+
+/// What was agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    /// The revision, e.g. `2025-11-25`.
+    pub(crate) protocol: String,
+    pub(crate) reported: Option<Reported>,
+    pub(crate) instructions: Option<String>,
+    capabilities: Value,
+    /// What every request of the modern era carries; empty before.
+    meta: Map<String, Value>,
+}
+
+impl Session {
+    /// Parameters of a request, with the context that the era wants.
+    pub(crate) fn params(&self, params: Value) -> Map<String, Value> {
+        let Value::Object(mut params) = params else { return Map::new() };
+        if !self.meta.is_empty() {
+            params.insert("_meta".into(), Value::Object(self.meta.clone()));
+        }
+        params
+    }
+
+    /// Whether the server declared a capability, e.g. `/tools/listChanged`.
+    pub(crate) fn can(&self, pointer: &str) -> bool {
+        self.capabilities
+            .pointer(pointer)
+            .is_some_and(|value| *value != Value::Bool(false) && !value.is_null())
+    }
+
+    /// Whether changes are only told to who subscribes.
+    pub(crate) fn needs_subscription(&self) -> bool {
+        !self.meta.is_empty()
+    }
+}
+
+/// How to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// With `server/discover`.
+    Probe,
+    /// With `initialize` at once: the server is known to end itself when anything else comes first.
+    Initialize,
+}
+
+/// Why there is no agreement.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandshakeError {
+    #[error("it ended when asked for its protocol")]
+    LostInProbe,
+    #[error("it refused `{method}`: {source}")]
+    Refused { method: &'static str, source: PeerError },
+    #[error("it speaks {0} only, which Lectern does not know")]
+    NoCommonVersion(String),
+    #[error("its answer to `{0}` makes no sense")]
+    Senseless(&'static str),
+}
+
+/// Agrees on a protocol. Has no limit of its own except for the silence after the probe.
+pub(crate) async fn negotiate(
+    peer: &Peer,
+    options: &HostOptions,
+    opening: Opening,
+) -> Result<Session, HandshakeError> {
+    match opening {
+        Opening::Initialize => initialize(peer, options).await,
+        Opening::Probe => probe(peer, options).await,
+    }
+}
+
+async fn probe(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
+    let params = Map::from_iter([("_meta".to_owned(), Value::Object(context(options)))]);
+    let request = peer.request("server/discover", params, Reports::Unwanted).await;
+    let mut request = request.map_err(|_| HandshakeError::LostInProbe)?;
+    if let Ok(answer) = tokio::time::timeout(options.probe_timeout, request.result()).await {
+        return after_probe(peer, options, answer).await;
+    }
+    // Silence: an old server that ignores what it does not know, or one that is slow to start. Both get their chance.
+    let old = initialize(peer, options);
+    tokio::pin!(old);
+    tokio::select! {
+        biased;
+        answer = request.result() => match answer {
+            Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
+            Err(PeerError::Closed) => Err(HandshakeError::LostInProbe),
+            _ => old.await,
+        },
+        session = &mut old => session,
+    }
+}
+
+async fn after_probe(
+    peer: &Peer,
+    options: &HostOptions,
+    answer: Result<Value, PeerError>,
+) -> Result<Session, HandshakeError> {
+    match answer {
+        Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
+        Ok(_) => initialize(peer, options).await,
+        Err(PeerError::Closed) => Err(HandshakeError::LostInProbe),
+        Err(PeerError::Rpc { code: UNSUPPORTED_VERSION, data, .. }) => {
+            let supported = versions(data.as_ref().and_then(|data| data.get("supported")));
+            if supported.is_empty()
+                || supported.iter().any(|version| WITH_INITIALIZE.contains(&version.as_str()))
+            {
+                initialize(peer, options).await
+            } else {
+                Err(HandshakeError::NoCommonVersion(supported.join(", ")))
+            }
+        }
+        Err(source @ PeerError::Rpc { code: MISSING_CAPABILITY, .. }) => {
+            Err(HandshakeError::Refused { method: "server/discover", source })
+        }
+        Err(PeerError::Rpc { .. } | PeerError::Damaged(_)) => initialize(peer, options).await,
+    }
+}
+
+async fn initialize(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
+    const METHOD: &str = "initialize";
+    let params = Map::from_iter([
+        ("protocolVersion".to_owned(), json!(NEWEST_WITH_INITIALIZE)),
+        ("capabilities".to_owned(), capabilities(options)),
+        ("clientInfo".to_owned(), client_info(options)),
+    ]);
+    let answer = peer.ask(METHOD, params).await;
+    let answer = answer.map_err(|source| HandshakeError::Refused { method: METHOD, source })?;
+    let version = answer.get("protocolVersion").and_then(Value::as_str);
+    let version = version.ok_or(HandshakeError::Senseless(METHOD))?;
+    let meta = if version == MODERN {
+        // Some servers answer `initialize` with the newest revision they know; from here its rules hold.
+        context(options)
+    } else if WITH_INITIALIZE.contains(&version) {
+        Map::new()
+    } else {
+        return Err(HandshakeError::NoCommonVersion(version.to_owned()));
+    };
+    peer.notify("notifications/initialized", Map::new());
+    Ok(Session {
+        protocol: version.to_owned(),
+        reported: reported(answer.get("serverInfo")),
+        instructions: text(&answer, "instructions"),
+        capabilities: answer.get("capabilities").cloned().unwrap_or(Value::Null),
+        meta,
+    })
+}
+
+fn speaks_modern(found: &Value) -> bool {
+    versions(found.get("supportedVersions")).iter().any(|version| version == MODERN)
+}
+
+fn modern(found: &Value, options: &HostOptions) -> Session {
+    Session {
+        protocol: MODERN.to_owned(),
+        reported: reported(found.pointer("/_meta/io.modelcontextprotocol~1serverInfo")),
+        instructions: text(found, "instructions"),
+        capabilities: found.get("capabilities").cloned().unwrap_or(Value::Null),
+        meta: context(options),
+    }
+}
+
+fn versions(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn reported(info: Option<&Value>) -> Option<Reported> {
+    let name = text(info?, "name")?;
+    Some(Reported { name, version: text(info?, "version").unwrap_or_default() })
+}
+
+fn text(value: &Value, field: &str) -> Option<String> {
+    value.get(field).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn context(options: &HostOptions) -> Map<String, Value> {
+    Map::from_iter([
+        ("io.modelcontextprotocol/protocolVersion".to_owned(), json!(MODERN)),
+        ("io.modelcontextprotocol/clientCapabilities".to_owned(), capabilities(options)),
+        ("io.modelcontextprotocol/clientInfo".to_owned(), client_info(options)),
+    ])
+}
+
+fn capabilities(options: &HostOptions) -> Value {
+    if options.roots.is_empty() { json!({}) } else { json!({"roots": {}}) }
+}
+
+fn client_info(options: &HostOptions) -> Value {
+    json!({"name": options.client_name, "title": "Lectern", "version": options.client_version})
+}

@@ -1,0 +1,229 @@
+//! All servers together, as one provider of tools.
+//!
+//! Invariant: no method that is not `async` ever waits for a server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use futures::future::{BoxFuture, FutureExt, join_all};
+use lectern_core::{
+    CallContext, Content, ServerId, ToolCall, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
+};
+use tokio::sync::broadcast;
+
+use crate::call;
+use crate::config::{HostOptions, ServerConfig};
+use crate::server::{OnChange, Server};
+use crate::status::ServerStatus;
+
+/// News that may wait for a slow listener.
+const NEWS_BACKLOG: usize = 1_024;
+
+/// There is no server with this id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no MCP server `{0}`")]
+pub struct UnknownServer(pub ServerId);
+
+/// The MCP host.
+///
+/// Dropping it ends all servers the hard way; [`Host::close`] asks them first.
+pub struct Host {
+    options: Arc<HostOptions>,
+    servers: RwLock<Vec<Arc<Server>>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    news: broadcast::Sender<ServerStatus>,
+    catalog: Mutex<Catalog>,
+}
+
+/// The tools of all servers, put together when somebody asks.
+#[derive(Default)]
+struct Catalog {
+    of_server: HashMap<ServerId, Arc<[ToolSpec]>>,
+    merged: Option<Merged>,
+}
+
+struct Merged {
+    specs: Arc<[ToolSpec]>,
+    servers: HashMap<ToolName, ServerId>,
+}
+
+impl Host {
+    /// Takes servers into care and starts all that are not disabled, side by side. Returns at once.
+    ///
+    /// Must be called within a tokio runtime.
+    pub fn start(configs: impl IntoIterator<Item = ServerConfig>, options: HostOptions) -> Self {
+        let shared = Arc::new(Shared { news: broadcast::channel(NEWS_BACKLOG).0, catalog: Mutex::default() });
+        let host = Self { options: Arc::new(options), servers: RwLock::default(), shared };
+        for config in configs {
+            host.put(config);
+        }
+        host
+    }
+
+    /// Adds a server, or replaces the one with the same id, and starts it unless it is disabled.
+    pub async fn set(&self, config: ServerConfig) {
+        // The old process ends before the new one begins: they may want the same files.
+        if let Ok(old) = self.server(&config.id) {
+            old.close().await;
+        }
+        self.put(config);
+    }
+
+    /// Ends a server and forgets it.
+    pub async fn remove(&self, id: &ServerId) -> Result<(), UnknownServer> {
+        let server = self.server(id)?;
+        server.close().await;
+        self.write_servers(|servers| servers.retain(|other| other.id() != id));
+        self.shared.catalog().forget(id);
+        Ok(())
+    }
+
+    /// Starts a server that is stopped or failed.
+    pub fn start_server(&self, id: &ServerId) -> Result<(), UnknownServer> {
+        self.server(id).map(|server| server.start())
+    }
+
+    /// Ends a server's process, if there is one, and starts it anew.
+    pub fn restart(&self, id: &ServerId) -> Result<(), UnknownServer> {
+        self.server(id).map(|server| server.restart())
+    }
+
+    /// Ends a server's process until it is started again.
+    pub async fn stop(&self, id: &ServerId) -> Result<(), UnknownServer> {
+        self.server(id)?.stop().await;
+        Ok(())
+    }
+
+    /// All servers as they are now, in the order of the settings.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.all().iter().map(|server| server.status()).collect()
+    }
+
+    /// One server as it is now.
+    pub fn status(&self, id: &ServerId) -> Result<ServerStatus, UnknownServer> {
+        self.server(id).map(|server| server.status())
+    }
+
+    /// A server's configuration.
+    pub fn config(&self, id: &ServerId) -> Result<ServerConfig, UnknownServer> {
+        self.server(id).map(|server| server.config().clone())
+    }
+
+    /// Every change of a server from now on. Who is too slow misses some, and looks at [`Host::statuses`].
+    pub fn subscribe(&self) -> broadcast::Receiver<ServerStatus> {
+        self.shared.news.subscribe()
+    }
+
+    /// The last lines of a server's stderr and log, oldest first, secrets masked.
+    pub fn log_tail(&self, id: &ServerId, lines: usize) -> Result<Vec<String>, UnknownServer> {
+        self.server(id).map(|server| server.log().tail(lines))
+    }
+
+    /// Waits until no server is starting any more.
+    pub async fn settled(&self) {
+        join_all(self.all().iter().map(|server| server.settled())).await;
+    }
+
+    /// Ends all servers: first asked, then told, then killed with all that they started.
+    pub async fn close(&self) {
+        join_all(self.all().iter().map(|server| server.close())).await;
+    }
+
+    fn put(&self, config: ServerConfig) {
+        let shared = Arc::clone(&self.shared);
+        let on_change: OnChange = Arc::new(move |status| shared.changed(status));
+        let id = config.id.clone();
+        let server = Server::new(config, Arc::clone(&self.options), on_change);
+        self.write_servers(|servers| match servers.iter_mut().find(|other| *other.id() == id) {
+            Some(old) => *old = server,
+            None => servers.push(server),
+        });
+    }
+
+    fn server(&self, id: &ServerId) -> Result<Arc<Server>, UnknownServer> {
+        let found = self.all().into_iter().find(|server| server.id() == id);
+        found.ok_or_else(|| UnknownServer(id.clone()))
+    }
+
+    fn all(&self) -> Vec<Arc<Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write_servers(&self, change: impl FnOnce(&mut Vec<Arc<Server>>)) {
+        change(&mut self.servers.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.all().iter().for_each(|server| server.abandon());
+    }
+}
+
+impl ToolProvider for Host {
+    fn tools(&self) -> Arc<[ToolSpec]> {
+        Arc::clone(&self.shared.catalog().merged().specs)
+    }
+
+    fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult> {
+        let id = self.shared.catalog().merged().servers.get(&call.tool).cloned();
+        match id.and_then(|id| self.server(&id).ok()) {
+            Some(server) => call::run(server, call, context).boxed(),
+            None => std::future::ready(unknown_tool(call)).boxed(),
+        }
+    }
+}
+
+impl Shared {
+    // A std mutex: nothing awaits while it is held.
+    fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self, status: &ServerStatus) {
+        self.catalog().set(status);
+        // Nobody may be listening.
+        let _ = self.news.send(status.clone());
+    }
+}
+
+impl Catalog {
+    fn set(&mut self, status: &ServerStatus) {
+        let known = self.of_server.get(&status.id);
+        if known.is_none_or(|known| !Arc::ptr_eq(known, &status.tools)) {
+            self.of_server.insert(status.id.clone(), Arc::clone(&status.tools));
+            self.merged = None;
+        }
+    }
+
+    fn forget(&mut self, id: &ServerId) {
+        self.of_server.remove(id);
+        self.merged = None;
+    }
+
+    fn merged(&mut self) -> &Merged {
+        let of_server = &self.of_server;
+        self.merged.get_or_insert_with(|| {
+            let mut specs: Vec<ToolSpec> =
+                of_server.values().flat_map(|specs| specs.iter().cloned()).collect();
+            specs.sort_by(|a, b| a.name.cmp(&b.name));
+            let servers = specs.iter().map(|spec| (spec.name.clone(), spec.server.clone())).collect();
+            Merged { specs: specs.into(), servers }
+        })
+    }
+}
+
+fn unknown_tool(call: ToolCall) -> ToolResult {
+    let text = format!("there is no tool `{}`", call.tool);
+    ToolResult {
+        call: call.id,
+        tool: call.tool,
+        outcome: ToolOutcome::Failed,
+        content: vec![Content::Text { text }],
+        structured: None,
+        sources: Vec::new(),
+    }
+}

@@ -1,0 +1,394 @@
+//! JSON-RPC with one server: requests and their replies, progress, what the server asks.
+//!
+//! Invariant: every request is settled: by its reply, by damage to its reply, or by the end of the connection. Reading
+//! never waits for writing or for anybody who listens.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::wire::{Line, LineReader};
+
+/// Lines that may wait for a server that does not read.
+const WRITE_BACKLOG: usize = 256;
+/// Progress that may wait for a call that does not look.
+const PROGRESS_BACKLOG: usize = 512;
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum PeerError {
+    #[error("the connection is closed")]
+    Closed,
+    #[error("{0}")]
+    Damaged(String),
+    #[error("error {code}: {message}")]
+    Rpc { code: i64, message: String, data: Option<Value> },
+}
+
+/// What a server says without being asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Notice {
+    /// Its tools are others now.
+    ToolsChanged,
+    /// A line for the log.
+    Log(String),
+}
+
+/// What the other side of a pipe needs of the host.
+pub(crate) struct PeerOptions {
+    pub(crate) max_message: usize,
+    pub(crate) roots: Value,
+    pub(crate) notices: mpsc::Sender<Notice>,
+}
+
+/// One connection. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    outgoing: mpsc::Sender<String>,
+    pending: Mutex<Pending>,
+    next_id: AtomicI64,
+    closed: CancellationToken,
+    closing: CancellationToken,
+    options: PeerOptions,
+}
+
+#[derive(Default)]
+struct Pending {
+    over: bool,
+    requests: HashMap<i64, Waiting>,
+}
+
+struct Waiting {
+    reply: oneshot::Sender<Result<Value, PeerError>>,
+    progress: Arc<ProgressQueue>,
+}
+
+impl Peer {
+    /// Talks over a pair of pipes until the server's output ends.
+    pub(crate) fn new(
+        input: impl AsyncBufRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        options: PeerOptions,
+    ) -> Self {
+        let (outgoing, lines) = mpsc::channel(WRITE_BACKLOG);
+        let shared = Arc::new(Shared {
+            outgoing,
+            pending: Mutex::default(),
+            next_id: AtomicI64::new(1),
+            closed: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            options,
+        });
+        tokio::spawn(write(output, lines, shared.closing.clone()));
+        tokio::spawn(read(input, Arc::clone(&shared)));
+        Self { shared }
+    }
+
+    /// Sends a request.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        mut params: Map<String, Value>,
+        reports: Reports,
+    ) -> Result<Request, PeerError> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        match (reports, params.entry("_meta").or_insert_with(|| json!({}))) {
+            (Reports::Wanted, Value::Object(meta)) => _ = meta.insert("progressToken".into(), id.into()),
+            (Reports::Unwanted, Value::Object(meta)) if meta.is_empty() => _ = params.shift_remove("_meta"),
+            (Reports::Wanted | Reports::Unwanted, _) => {}
+        }
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let (sender, reply) = oneshot::channel();
+        let progress = Arc::new(ProgressQueue::default());
+        {
+            let mut pending = self.shared.pending();
+            if pending.over {
+                return Err(PeerError::Closed);
+            }
+            pending.requests.insert(id, Waiting { reply: sender, progress: Arc::clone(&progress) });
+        }
+        let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
+        self.shared.outgoing.send(request.sent.to_string()).await.map_err(|_| PeerError::Closed)?;
+        Ok(request)
+    }
+
+    /// Sends a request and waits for its result.
+    pub(crate) async fn ask(&self, method: &str, params: Map<String, Value>) -> Result<Value, PeerError> {
+        self.request(method, params, Reports::Unwanted).await?.result().await
+    }
+
+    /// Sends a notification; dropped when the server has not read for long.
+    pub(crate) fn notify(&self, method: &str, params: Map<String, Value>) -> Value {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.shared.send_or_drop(&message);
+        message
+    }
+
+    /// Returns when the server's output has ended.
+    pub(crate) async fn closed(&self) {
+        self.shared.closed.cancelled().await;
+    }
+
+    /// Whether the server's output has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.closed.is_cancelled()
+    }
+
+    /// Closes the server's input, which asks it to end.
+    pub(crate) fn close(&self) {
+        self.shared.closing.cancel();
+    }
+}
+
+/// Whether a request asks for progress. Its id is then the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reports {
+    Wanted,
+    Unwanted,
+}
+
+/// A request on its way. Dropping it forgets it; a late reply is then dropped too.
+pub(crate) struct Request {
+    pub(crate) id: i64,
+    /// The message as it was sent.
+    pub(crate) sent: Value,
+    pub(crate) progress: Arc<ProgressQueue>,
+    reply: oneshot::Receiver<Result<Value, PeerError>>,
+    shared: Arc<Shared>,
+}
+
+impl Request {
+    /// The whole reply, an error of the server included.
+    pub(crate) async fn reply(&mut self) -> Result<Value, PeerError> {
+        (&mut self.reply).await.unwrap_or(Err(PeerError::Closed))
+    }
+
+    /// The result in the reply.
+    pub(crate) async fn result(&mut self) -> Result<Value, PeerError> {
+        result_in(self.reply().await?)
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.shared.pending().requests.remove(&self.id);
+    }
+}
+
+/// The result in a reply, or the server's error.
+pub(crate) fn result_in(mut reply: Value) -> Result<Value, PeerError> {
+    match reply.get_mut("error").map(Value::take) {
+        None | Some(Value::Null) => Ok(reply.get_mut("result").map(Value::take).unwrap_or(Value::Null)),
+        Some(error) => Err(PeerError::Rpc {
+            code: error.get("code").and_then(Value::as_i64).unwrap_or(-32603),
+            message: match error.get("message").and_then(Value::as_str) {
+                Some(message) => message.to_owned(),
+                None => error.to_string(),
+            },
+            data: error.get("data").cloned(),
+        }),
+    }
+}
+
+/// Progress in the order in which it came. When nobody looks, the newest replaces the one before.
+#[derive(Default)]
+pub(crate) struct ProgressQueue {
+    queue: Mutex<VecDeque<Value>>,
+    arrived: Notify,
+}
+
+impl ProgressQueue {
+    fn push(&self, message: Value) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.len() == PROGRESS_BACKLOG {
+            queue.pop_back();
+        }
+        queue.push_back(message);
+        self.arrived.notify_one();
+    }
+
+    /// What waits, if anything.
+    pub(crate) fn try_next(&self) -> Option<Value> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The next one.
+    pub(crate) async fn next(&self) -> Value {
+        loop {
+            if let Some(message) = self.try_next() {
+                return message;
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
+async fn write(
+    mut output: impl AsyncWrite + Unpin,
+    mut lines: mpsc::Receiver<String>,
+    closing: CancellationToken,
+) {
+    let all = async {
+        while let Some(mut line) = lines.recv().await {
+            line.push('\n');
+            if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
+                // The end of the output tells the rest of the story.
+                break;
+            }
+        }
+    };
+    // `biased`, writing first: what was said before the closing is still written if the server reads.
+    tokio::select! {
+        biased;
+        () = all => {}
+        () = closing.cancelled() => {}
+    }
+}
+
+async fn read(input: impl AsyncBufRead + Unpin, shared: Arc<Shared>) {
+    let mut lines = LineReader::new(input, shared.options.max_message);
+    while let Ok(Some(line)) = lines.next().await {
+        match line {
+            Line::Message(Value::Array(batch)) => {
+                batch.into_iter().for_each(|message| shared.receive(message))
+            }
+            Line::Message(message) => shared.receive(message),
+            Line::Damaged { id, reason } => shared.damaged(id, reason),
+            Line::Chatter(text) => shared.notice(Notice::Log(format!("[stdout] {text}"))),
+        }
+    }
+    let lost: Vec<Waiting> = {
+        let mut pending = shared.pending();
+        pending.over = true;
+        pending.requests.drain().map(|(_, waiting)| waiting).collect()
+    };
+    for waiting in lost {
+        let _ = waiting.reply.send(Err(PeerError::Closed));
+    }
+    shared.closed.cancel();
+    shared.closing.cancel();
+}
+
+impl Shared {
+    // A std mutex: nothing awaits while it is held.
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn receive(&self, message: Value) {
+        let method = message.get("method").and_then(Value::as_str);
+        match (method, message.get("id")) {
+            (Some(method), Some(id)) if !id.is_null() => self.send_or_drop(&self.answer(method, id.clone())),
+            (Some("notifications/progress"), _) => self.progress(message),
+            (Some("notifications/tools/list_changed"), _) => self.notice(Notice::ToolsChanged),
+            (Some("notifications/message"), _) => self.notice(Notice::Log(log_line(&message["params"]))),
+            (Some(_), _) => {}
+            (None, Some(id)) => {
+                let id = id.clone();
+                self.settle(&id, Ok(message));
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Settles a request. An error with `id: null` is for the only request there is, if there is only one.
+    fn settle(&self, id: &Value, reply: Result<Value, PeerError>) {
+        let waiting = {
+            let mut pending = self.pending();
+            let number = match id {
+                Value::Null if pending.requests.len() == 1 => pending.requests.keys().next().copied(),
+                id => request_number(id),
+            };
+            number.and_then(|number| pending.requests.remove(&number))
+        };
+        if let Some(waiting) = waiting {
+            let _ = waiting.reply.send(reply);
+        }
+    }
+
+    /// A damaged message settles its request; if it does not say which, all of them: nobody shall wait for ever.
+    fn damaged(&self, id: Option<Value>, reason: String) {
+        self.notice(Notice::Log(format!("[stdout] {reason}")));
+        let lost: Vec<Waiting> = {
+            let mut pending = self.pending();
+            match id {
+                Some(id) => {
+                    request_number(&id).and_then(|id| pending.requests.remove(&id)).into_iter().collect()
+                }
+                None => pending.requests.drain().map(|(_, waiting)| waiting).collect(),
+            }
+        };
+        for waiting in lost {
+            let _ = waiting.reply.send(Err(PeerError::Damaged(reason.clone())));
+        }
+    }
+
+    fn progress(&self, message: Value) {
+        let Some(number) = message.pointer("/params/progressToken").and_then(request_number) else { return };
+        let queue = self.pending().requests.get(&number).map(|waiting| Arc::clone(&waiting.progress));
+        if let Some(queue) = queue {
+            queue.push(message);
+        }
+    }
+
+    /// Answers what the server asks. Only what the client's capabilities declare is more than a refusal.
+    fn answer(&self, method: &str, id: Value) -> Value {
+        match method {
+            "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+            "roots/list" => json!({"jsonrpc": "2.0", "id": id, "result": {"roots": self.options.roots}}),
+            "sampling/createMessage" | "elicitation/create" => {
+                let message = format!("{method} is not supported: the client did not declare it");
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": message}})
+            }
+            _ => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})
+            }
+        }
+    }
+
+    fn send_or_drop(&self, message: &Value) {
+        if self.outgoing.try_send(message.to_string()).is_err() {
+            tracing::debug!("message to a server dropped: it does not read");
+        }
+    }
+
+    fn notice(&self, notice: Notice) {
+        // A full queue already says that the tools changed, and a log may lose lines.
+        let _ = self.options.notices.try_send(notice);
+    }
+}
+
+/// Our ids are numbers; some servers give them back as text or as `1.0`.
+fn request_number(id: &Value) -> Option<i64> {
+    match id {
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let number = number.as_f64()?;
+            #[expect(clippy::cast_possible_truncation, reason = "checked to be whole; ids are small")]
+            (number.fract() == 0.0).then_some(number as i64)
+        }),
+        Value::String(text) => text.parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn log_line(params: &Value) -> String {
+    let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
+    let text = match params.get("data") {
+        Some(Value::String(text)) => text.clone(),
+        Some(data) => data.to_string(),
+        None => String::new(),
+    };
+    match params.get("logger").and_then(Value::as_str) {
+        Some(logger) => format!("[{level}] {logger}: {text}"),
+        None => format!("[{level}] {text}"),
+    }
+}

@@ -1,0 +1,559 @@
+//! One server's life: started, ready, failed, started again.
+//!
+//! Invariant: one task owns the process. Nobody else starts or ends it, and its end never reaches another server. Every
+//! state it is in can be seen.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use lectern_core::ServerId;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::call::Limits;
+use crate::config::{HostOptions, ServerConfig};
+use crate::connection::{Connection, OpenError};
+use crate::handshake::{HandshakeError, Opening, Session, negotiate};
+use crate::log::ServerLog;
+use crate::lookup::LookupError;
+use crate::mask::Mask;
+use crate::naming::server_part;
+use crate::peer::{Notice, Peer};
+use crate::status::{Exit, Failure, FailureCode, ServerState, ServerStatus, StartStep};
+use crate::tools::{ListError, Listing, Tools};
+
+/// Lines of stderr that a failure shows.
+const SHOWN_LINES: usize = 20;
+/// A server that changes its tools in a burst is asked once.
+const SETTLING: Duration = Duration::from_millis(100);
+/// How long a list may take after the start.
+const RELIST_LIMIT: Duration = Duration::from_secs(30);
+
+/// Told of every change of a server.
+pub(crate) type OnChange = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
+
+/// A server that answers.
+#[derive(Clone)]
+pub(crate) struct Live {
+    pub(crate) peer: Peer,
+    pub(crate) session: Arc<Session>,
+    pub(crate) tools: Arc<Tools>,
+}
+
+/// One server of the settings, running or not.
+pub(crate) struct Server {
+    config: ServerConfig,
+    options: Arc<HostOptions>,
+    mask: Mask,
+    log: Arc<ServerLog>,
+    status: watch::Sender<ServerStatus>,
+    live: RwLock<Option<Live>>,
+    orders: mpsc::UnboundedSender<Order>,
+    on_change: OnChange,
+    /// It ended itself when it was probed, and must be greeted with `initialize`.
+    no_probe: AtomicBool,
+    task: OnceLock<AbortHandle>,
+}
+
+enum Order {
+    /// Start, unless it has been started since `seen` starts.
+    Start {
+        seen: u64,
+    },
+    Restart,
+    Stop(oneshot::Sender<()>),
+    Close(oneshot::Sender<()>),
+}
+
+/// How one run of the process ended.
+enum Ended {
+    Failed(Box<Failure>),
+    Ordered(Order),
+    /// Nobody holds the server any more.
+    Forgotten,
+}
+
+/// Why a start failed.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    #[error(transparent)]
+    List(#[from] ListError),
+}
+
+impl Server {
+    /// Takes a server into care, and starts it unless it is disabled. Returns at once.
+    pub(crate) fn new(config: ServerConfig, options: Arc<HostOptions>, on_change: OnChange) -> Arc<Self> {
+        let mask = Mask::of(&config);
+        let name = server_part(config.id.as_str());
+        let log = Arc::new(ServerLog::new(options.log_dir.as_deref(), &name, mask.clone()));
+        let status = ServerStatus {
+            id: config.id.clone(),
+            state: if config.disabled {
+                ServerState::Stopped
+            } else {
+                ServerState::Starting(StartStep::Spawn)
+            },
+            reported: None,
+            protocol: None,
+            instructions: None,
+            tools: Arc::default(),
+            pid: None,
+            starts: 0,
+        };
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let server = Arc::new(Self {
+            config,
+            options,
+            mask,
+            log,
+            status: watch::Sender::new(status),
+            live: RwLock::default(),
+            orders,
+            on_change,
+            no_probe: AtomicBool::new(false),
+            task: OnceLock::new(),
+        });
+        (server.on_change)(&server.status());
+        let task = tokio::spawn(Arc::clone(&server).supervise(inbox));
+        let _ = server.task.set(task.abort_handle());
+        server
+    }
+
+    pub(crate) fn id(&self) -> &ServerId {
+        &self.config.id
+    }
+
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    pub(crate) fn log(&self) -> &ServerLog {
+        &self.log
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        self.status.borrow().clone()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let own = self.config.timeout_s.map(Duration::from_secs);
+        let silence = own.unwrap_or(self.options.call_timeout);
+        Limits {
+            silence,
+            total: self.options.total_timeout.max(silence),
+            result_budget: self.options.result_budget,
+        }
+    }
+
+    /// The running server; a dead one is started first. What is in the way is said in a sentence.
+    pub(crate) async fn ready(&self) -> Result<Live, String> {
+        let mut watch = self.status.subscribe();
+        // The number of starts before the one that this call waits for.
+        let mut waits_since: Option<u64> = None;
+        loop {
+            let (state, starts) = {
+                let status = watch.borrow_and_update();
+                (status.state.clone(), status.starts)
+            };
+            match state {
+                ServerState::Stopped => return Err(format!("the server `{}` is stopped", self.id())),
+                ServerState::Failed(failure) if waits_since.is_some_and(|since| since < starts) => {
+                    return Err(failure.to_string());
+                }
+                ServerState::Failed(_) => {
+                    waits_since = Some(starts);
+                    self.order(Order::Start { seen: starts });
+                }
+                ServerState::Starting(_) => waits_since = waits_since.or(Some(starts.saturating_sub(1))),
+                ServerState::Ready | ServerState::Degraded(_) => {
+                    let live = self.live.read().unwrap_or_else(PoisonError::into_inner).clone();
+                    // Without an open connection it has just ended, and its state will say so in a moment.
+                    if let Some(live) = live.filter(|live| !live.peer.is_closed()) {
+                        return Ok(live);
+                    }
+                }
+            }
+            if watch.changed().await.is_err() {
+                return Err(format!("the server `{}` is gone", self.id()));
+            }
+        }
+    }
+
+    /// What became of a server whose connection just ended, as a sentence.
+    pub(crate) async fn epitaph(&self) -> String {
+        let mut watch = self.status.subscribe();
+        let over =
+            watch.wait_for(|status| !matches!(status.state, ServerState::Ready | ServerState::Degraded(_)));
+        let state = tokio::time::timeout(Duration::from_secs(5), over).await;
+        match state.ok().and_then(Result::ok).map(|status| status.state.clone()) {
+            Some(ServerState::Failed(failure)) => failure.to_string(),
+            Some(
+                ServerState::Stopped
+                | ServerState::Starting(_)
+                | ServerState::Ready
+                | ServerState::Degraded(_),
+            )
+            | None => format!("the server `{}` ended during the call", self.id()),
+        }
+    }
+
+    /// Starts a server that is stopped or failed.
+    pub(crate) fn start(&self) {
+        let seen = self.status.borrow().starts;
+        self.order(Order::Start { seen });
+    }
+
+    /// Ends the process, if there is one, and starts it anew.
+    pub(crate) fn restart(&self) {
+        self.order(Order::Restart);
+    }
+
+    /// Ends the process until somebody starts it again.
+    pub(crate) async fn stop(&self) {
+        let (done, over) = oneshot::channel();
+        self.order(Order::Stop(done));
+        let _ = over.await;
+    }
+
+    /// Ends the process for good.
+    pub(crate) async fn close(&self) {
+        let (done, over) = oneshot::channel();
+        self.order(Order::Close(done));
+        let _ = over.await;
+    }
+
+    /// Kills the process without asking it first.
+    pub(crate) fn abandon(&self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+
+    /// Waits until it is not starting any more.
+    pub(crate) async fn settled(&self) {
+        let mut watch = self.status.subscribe();
+        let _ = watch.wait_for(|status| !matches!(status.state, ServerState::Starting(_))).await;
+    }
+
+    fn order(&self, order: Order) {
+        // After `close` there is nobody to order about; the caller's channel then says so.
+        let _ = self.orders.send(order);
+    }
+
+    async fn supervise(self: Arc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut wanted = !self.config.disabled;
+        loop {
+            let next = if wanted { self.run(&mut orders).await } else { self.idle(&mut orders).await };
+            self.set_live(None);
+            wanted = match next {
+                Ended::Failed(failure) => {
+                    tracing::warn!(server = %self.id(), failure = %failure, "MCP server failed");
+                    self.change(|status| {
+                        status.state = ServerState::Failed(*failure);
+                        status.pid = None;
+                    });
+                    false
+                }
+                Ended::Ordered(Order::Start { .. } | Order::Restart) => true,
+                Ended::Ordered(Order::Stop(done)) => {
+                    self.stopped();
+                    let _ = done.send(());
+                    false
+                }
+                Ended::Ordered(Order::Close(done)) => {
+                    self.stopped();
+                    let _ = done.send(());
+                    return;
+                }
+                Ended::Forgotten => return,
+            };
+        }
+    }
+
+    fn stopped(&self) {
+        self.change(|status| {
+            status.state = ServerState::Stopped;
+            status.pid = None;
+            status.tools = Arc::default();
+        });
+    }
+
+    /// Waits for an order that means something to a server that does not run.
+    async fn idle(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
+        loop {
+            match orders.recv().await {
+                None => return Ended::Forgotten,
+                Some(Order::Start { seen }) if seen != self.status.borrow().starts => {}
+                Some(order) => return Ended::Ordered(order),
+            }
+        }
+    }
+
+    /// Runs the process once, from its start to its end.
+    async fn run(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
+        self.change(|status| {
+            status.starts += 1;
+            status.state = ServerState::Starting(StartStep::Spawn);
+        });
+        let started = tokio::select! {
+            started = self.begin() => started,
+            // Dropping the start kills what it started.
+            order = meaningful(orders) => return order,
+        };
+        let (connection, live) = match started {
+            Ok(started) => started,
+            Err(failure) => return Ended::Failed(failure),
+        };
+        self.publish(&live);
+        self.serve(connection, live, orders).await
+    }
+
+    /// Starts and greets, if need be twice: some old servers end themselves when they are asked for their protocol.
+    async fn begin(&self) -> Result<(Connection, Live), Box<Failure>> {
+        let opening =
+            if self.no_probe.load(Ordering::Relaxed) { Opening::Initialize } else { Opening::Probe };
+        match self.attempt(opening).await {
+            Err(Attempt::LostInProbe) => {
+                tracing::info!(server = %self.id(), "ended when probed; starting it again with `initialize`");
+                let again = self.attempt(Opening::Initialize).await;
+                self.no_probe.store(again.is_ok(), Ordering::Relaxed);
+                again.map_err(|failed| match failed {
+                    Attempt::Failed(failure) => failure,
+                    Attempt::LostInProbe => self.failure(FailureCode::Handshake, "it ended".into(), None),
+                })
+            }
+            Err(Attempt::Failed(failure)) => Err(failure),
+            Ok(started) => Ok(started),
+        }
+    }
+
+    async fn attempt(&self, opening: Opening) -> Result<(Connection, Live), Attempt> {
+        self.change(|status| status.state = ServerState::Starting(StartStep::Spawn));
+        let limit = self.options.start_timeout;
+        let end = tokio::time::Instant::now() + limit;
+        let opened =
+            tokio::time::timeout_at(end, Connection::open(&self.config, &self.options, &self.log)).await;
+        let mut connection = match opened {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
+            Err(_) => return Err(Attempt::Failed(self.timeout_failure(limit))),
+        };
+        self.change(|status| status.pid = connection.process.id());
+        let greeted = tokio::select! {
+            greeted = tokio::time::timeout_at(end, self.greet(connection.peer.clone(), opening)) => greeted,
+            // What it had said until then does not matter: it is gone.
+            _ = connection.process.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
+        };
+        let error = match greeted {
+            Ok(Ok(live)) => return Ok((connection, live)),
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
+        };
+        let step = self.step();
+        let ended_itself =
+            tokio::time::timeout(Duration::from_millis(200), connection.process.ended()).await.ok();
+        let exit = connection.close().await;
+        let probing = opening == Opening::Probe && step == Some(StartStep::Handshake);
+        Err(match error {
+            None => Attempt::Failed(self.timeout_failure(limit)),
+            Some(StartError::Handshake(HandshakeError::LostInProbe)) if probing => Attempt::LostInProbe,
+            Some(_) if probing && ended_itself.is_some() => Attempt::LostInProbe,
+            Some(error) => Attempt::Failed(self.start_failure(&error, ended_itself.map(|_| exit))),
+        })
+    }
+
+    async fn greet(&self, peer: Peer, opening: Opening) -> Result<Live, StartError> {
+        self.change(|status| status.state = ServerState::Starting(StartStep::Handshake));
+        let session = negotiate(&peer, &self.options, opening).await?;
+        self.change(|status| {
+            status.state = ServerState::Starting(StartStep::ListTools);
+            status.protocol = Some(session.protocol.clone());
+            status.reported = session.reported.clone();
+            status.instructions = session.instructions.clone();
+        });
+        let tools = self.listing().fetch(&peer, &session).await?;
+        Ok(Live { peer, session: Arc::new(session), tools: Arc::new(tools) })
+    }
+
+    fn listing(&self) -> Listing<'_> {
+        Listing { server: self.id(), trusted: self.config.trusted, most: self.options.max_tools }
+    }
+
+    /// Looks after a running server until it ends or somebody wants something else.
+    async fn serve(
+        &self,
+        mut connection: Connection,
+        live: Live,
+        orders: &mut mpsc::UnboundedReceiver<Order>,
+    ) -> Ended {
+        let subscribed = live.session.needs_subscription() && live.session.can("/tools/listChanged");
+        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session), subscribed);
+        let mut relist: Option<BoxFuture<'_, ()>> = None;
+        let mut again = false;
+        tokio::pin!(changes);
+        let lost = loop {
+            tokio::select! {
+                order = meaningful(orders) => {
+                    connection.close().await;
+                    return order;
+                }
+                exit = connection.process.ended() => break Some(exit),
+                () = live.peer.closed() => {
+                    // Usually the process ends just after its output.
+                    break tokio::time::timeout(Duration::from_millis(500), connection.process.ended()).await.ok();
+                }
+                () = &mut changes => {}
+                Some(notice) = connection.notices.recv() => match notice {
+                    Notice::Log(line) => self.log.line(&line),
+                    Notice::ToolsChanged if relist.is_some() => again = true,
+                    Notice::ToolsChanged => relist = Some(self.relist(live.clone()).boxed()),
+                },
+                () = async { if let Some(relist) = &mut relist { relist.await } }, if relist.is_some() => {
+                    relist = std::mem::take(&mut again).then(|| self.relist(live.clone()).boxed());
+                }
+            }
+        };
+        drop(relist);
+        self.set_live(None);
+        connection.close().await;
+        let message = match lost {
+            Some(exit) => format!("the server `{}` ended: {exit}", self.id()),
+            None => format!("the server `{}` closed its output", self.id()),
+        };
+        Ended::Failed(self.failure(FailureCode::Died, message, lost))
+    }
+
+    /// Asks for the tools again; the old ones stay when there is no answer.
+    async fn relist(&self, live: Live) {
+        tokio::time::sleep(SETTLING).await;
+        match tokio::time::timeout(RELIST_LIMIT, self.listing().fetch(&live.peer, &live.session)).await {
+            Ok(Ok(tools)) => self.publish(&Live { tools: Arc::new(tools), ..live }),
+            Ok(Err(error)) => self.log.line(&format!("[lectern] tools not listed again: {error}")),
+            Err(_) => self.log.line("[lectern] tools not listed again: no answer"),
+        }
+    }
+
+    fn publish(&self, live: &Live) {
+        self.set_live(Some(live.clone()));
+        for reason in &live.tools.dropped {
+            self.log.line(&format!("[lectern] {reason}"));
+        }
+        self.change(|status| {
+            status.tools = Arc::clone(&live.tools.specs);
+            status.state = match live.tools.dropped.as_slice() {
+                [] => ServerState::Ready,
+                reasons => ServerState::Degraded(reasons.to_vec()),
+            };
+        });
+    }
+
+    fn set_live(&self, live: Option<Live>) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ServerStatus)) {
+        self.status.send_modify(change);
+        (self.on_change)(&self.status.borrow().clone());
+    }
+
+    fn step(&self) -> Option<StartStep> {
+        match self.status.borrow().state {
+            ServerState::Starting(step) => Some(step),
+            ServerState::Stopped | ServerState::Ready | ServerState::Degraded(_) | ServerState::Failed(_) => {
+                None
+            }
+        }
+    }
+
+    fn failure(&self, code: FailureCode, message: String, exit: Option<Exit>) -> Box<Failure> {
+        let hint = hint(code, &self.config.command);
+        let message = self.mask.text(&message);
+        Box::new(Failure { code, step: self.step(), message, hint, exit, stderr: self.log.tail(SHOWN_LINES) })
+    }
+
+    fn timeout_failure(&self, limit: Duration) -> Box<Failure> {
+        let step = self.step().unwrap_or(StartStep::Spawn);
+        let seconds = limit.as_secs_f32();
+        let message =
+            format!("the server `{}` was not ready within {seconds} seconds (step: {step})", self.id());
+        self.failure(FailureCode::StartTimeout, message, None)
+    }
+
+    fn start_failure(&self, error: &StartError, exit: Option<Exit>) -> Box<Failure> {
+        let id = self.id();
+        if let Some(exit) = exit {
+            let message = format!("the server `{id}` ended before it was ready: {exit}");
+            return self.failure(FailureCode::ExitedAtStart, message, Some(exit));
+        }
+        let code = match error {
+            StartError::Open(OpenError::Lookup(LookupError::Missing(_))) => FailureCode::CommandNotFound,
+            StartError::Open(OpenError::Lookup(LookupError::NotExecutable(_))) => FailureCode::NotExecutable,
+            StartError::Open(OpenError::NoFolder(_)) => FailureCode::BadWorkingFolder,
+            StartError::Open(OpenError::Spawn { .. }) => FailureCode::Spawn,
+            StartError::Handshake(_) => FailureCode::Handshake,
+            StartError::List(_) => FailureCode::ListTools,
+        };
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        self.failure(code, format!("the server `{id}` could not be started: {error}{cause}"), None)
+    }
+}
+
+/// Why an attempt to start failed.
+enum Attempt {
+    /// It ended when it was probed; it may be an old server that knows nothing but `initialize`.
+    LostInProbe,
+    Failed(Box<Failure>),
+}
+
+/// The next order that means something to a server that is running or starting.
+async fn meaningful(orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
+    loop {
+        match orders.recv().await {
+            None => return Ended::Forgotten,
+            Some(Order::Start { .. }) => {}
+            Some(order) => return Ended::Ordered(order),
+        }
+    }
+}
+
+/// In the modern era changes of the tools are only told to who listens. Never returns.
+async fn subscribe(peer: Peer, session: Arc<Session>, wanted: bool) {
+    if wanted {
+        let filter = serde_json::json!({"notifications": {"toolsListChanged": true}});
+        if let Err(error) = peer.ask("subscriptions/listen", session.params(filter)).await {
+            tracing::debug!(%error, "no subscription to changes of the tools");
+        }
+    }
+    std::future::pending().await
+}
+
+fn hint(code: FailureCode, command: &str) -> Option<String> {
+    let hint = match code {
+        FailureCode::CommandNotFound => {
+            format!("Install `{command}`, or give its full path in the server's settings.")
+        }
+        FailureCode::NotExecutable => {
+            format!("Make `{command}` executable, or name the program that runs it.")
+        }
+        FailureCode::BadWorkingFolder => "Choose a folder that exists as the server's working folder.".into(),
+        FailureCode::StartTimeout => {
+            "Look at the server's log; a first start that downloads may need a second try.".into()
+        }
+        FailureCode::ExitedAtStart => {
+            "Look at the server's last lines; often an argument or a key is missing.".into()
+        }
+        FailureCode::Died => "The next call starts it again.".into(),
+        FailureCode::Spawn | FailureCode::Handshake | FailureCode::ListTools => return None,
+    };
+    Some(hint)
+}

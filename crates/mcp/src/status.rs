@@ -1,0 +1,171 @@
+//! What can be seen of a server from outside.
+//!
+//! Invariant: no secrets (they are masked before they get here), no open handles.
+
+use std::fmt;
+use std::sync::Arc;
+
+use lectern_core::{ServerId, ToolSpec};
+
+/// One server as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerStatus {
+    /// Our id.
+    pub id: ServerId,
+    /// How it is.
+    pub state: ServerState,
+    /// What it says of itself; a claim.
+    pub reported: Option<Reported>,
+    /// The protocol revision in use, e.g. `2025-11-25`.
+    pub protocol: Option<String>,
+    /// What it says about its use; untrusted text.
+    pub instructions: Option<String>,
+    /// Its tools by public name. They stay when it dies: a call starts it anew.
+    pub tools: Arc<[ToolSpec]>,
+    /// The process, while there is one.
+    pub pid: Option<u32>,
+    /// How often it was started.
+    pub starts: u64,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// How a server is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerState {
+    /// Not running, on purpose.
+    Stopped,
+    /// On its way.
+    Starting(StartStep),
+    /// Answers calls.
+    Ready,
+    /// Answers calls; some tools were dropped, and why.
+    Degraded(Vec<String>),
+    /// Broken. The next call, or a restart, tries again.
+    Failed(Failure),
+}
+
+/// The steps of a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartStep {
+    /// The process is started.
+    Spawn,
+    /// The protocol is agreed on.
+    Handshake,
+    /// The tools are listed.
+    ListTools,
+}
+
+impl fmt::Display for StartStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spawn => "start the process",
+            Self::Handshake => "handshake",
+            Self::ListTools => "list the tools",
+        })
+    }
+}
+
+/// Why a server is broken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What kind.
+    pub code: FailureCode,
+    /// The step that failed; none when it had been ready.
+    pub step: Option<StartStep>,
+    /// What happened, naming the thing.
+    pub message: String,
+    /// The way out, one sentence.
+    pub hint: Option<String>,
+    /// How the process ended, when it did.
+    pub exit: Option<Exit>,
+    /// The last lines of its stderr.
+    pub stderr: Vec<String>,
+}
+
+impl Failure {
+    /// Exit and stderr as text for those who want to see it; none when there is neither.
+    pub fn detail(&self) -> Option<String> {
+        let exit = self.exit.map(|exit| exit.to_string());
+        let lines: Vec<String> = exit.into_iter().chain(self.stderr.iter().cloned()).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(last) = self.stderr.last() {
+            write!(f, "; last line of stderr: {last}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Kinds of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCode {
+    /// There is no such command.
+    CommandNotFound,
+    /// The file may not be run.
+    NotExecutable,
+    /// The working folder is missing.
+    BadWorkingFolder,
+    /// The system would not start the process.
+    Spawn,
+    /// It did not get ready in time.
+    StartTimeout,
+    /// It ended before it was ready.
+    ExitedAtStart,
+    /// It ended, or closed its output, after it had been ready.
+    Died,
+    /// It would not agree on a protocol.
+    Handshake,
+    /// It would not list its tools.
+    ListTools,
+}
+
+impl FailureCode {
+    /// The code by which a user interface chooses its words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CommandNotFound => "server_command_not_found",
+            Self::NotExecutable => "server_not_executable",
+            Self::BadWorkingFolder => "server_bad_working_folder",
+            Self::Spawn => "server_spawn",
+            Self::StartTimeout => "server_start_timeout",
+            Self::ExitedAtStart => "server_exited_at_start",
+            Self::Died => "server_died",
+            Self::Handshake => "server_handshake",
+            Self::ListTools => "server_list_tools",
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// The system does not say.
+    Unknown,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Self::Unknown => f.write_str("ended"),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The tools of one server.
+//!
+//! Invariant: tools are read one by one. A bad one is left out with a reason, and costs none of the others.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use lectern_core::{ServerId, ToolAnnotations, ToolName, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::handshake::Session;
+use crate::naming::public_names;
+use crate::peer::{Peer, PeerError};
+
+/// Pages of one list; more are a loop.
+const MOST_PAGES: usize = 200;
+/// How long a server that declared no tools may think about them.
+const UNDECLARED: Duration = Duration::from_secs(3);
+
+/// The tools of one server, by public name.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    pub(crate) specs: Arc<[ToolSpec]>,
+    entries: HashMap<ToolName, Arc<Tool>>,
+    /// Why some were left out.
+    pub(crate) dropped: Vec<String>,
+}
+
+/// One tool.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) spec: ToolSpec,
+    output: OnceLock<Option<jsonschema::Validator>>,
+}
+
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    #[error("it refused `tools/list`: {0}")]
+    Refused(#[from] PeerError),
+    #[error("its answer to `tools/list` has no list of tools")]
+    NoList,
+    #[error("its list of tools has no end")]
+    Endless,
+}
+
+/// What is known about a server before its tools are read.
+pub(crate) struct Listing<'a> {
+    pub(crate) server: &'a ServerId,
+    pub(crate) trusted: bool,
+    pub(crate) most: usize,
+}
+
+impl Listing<'_> {
+    /// Asks for all tools.
+    pub(crate) async fn fetch(&self, peer: &Peer, session: &Session) -> Result<Tools, ListError> {
+        if session.can("/tools") {
+            return Ok(self.read(self.pages(peer, session).await?));
+        }
+        // Some servers forget to declare what they have. Those that really have none may refuse or say nothing.
+        let asked = tokio::time::timeout(UNDECLARED, self.pages(peer, session)).await;
+        Ok(self.read(asked.ok().and_then(Result::ok).unwrap_or_default()))
+    }
+
+    async fn pages(&self, peer: &Peer, session: &Session) -> Result<Vec<Value>, ListError> {
+        let mut raw = Vec::new();
+        let mut cursor: Option<Value> = None;
+        for _ in 0..MOST_PAGES {
+            let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let mut answer = peer.ask("tools/list", session.params(params)).await?;
+            let Some(Value::Array(tools)) = answer.get_mut("tools").map(Value::take) else {
+                return Err(ListError::NoList);
+            };
+            raw.extend(tools);
+            cursor = answer.get_mut("nextCursor").map(Value::take).filter(Value::is_string);
+            // What is over the limit is not even asked for.
+            if cursor.is_none() || raw.len() > self.most {
+                return Ok(raw);
+            }
+        }
+        Err(ListError::Endless)
+    }
+
+    fn read(&self, mut raw: Vec<Value>) -> Tools {
+        let mut dropped = Vec::new();
+        if raw.len() > self.most {
+            dropped.push(format!("more than {} tools: the rest is left out", self.most));
+            raw.truncate(self.most);
+        }
+        let mut seen = HashSet::new();
+        let mut specs = Vec::new();
+        for (position, value) in raw.into_iter().enumerate() {
+            match self.tool(value) {
+                Ok(spec) if seen.insert(spec.original_name.clone()) => specs.push(spec),
+                Ok(spec) => dropped.push(format!("tool `{}`: listed twice", spec.original_name)),
+                Err((Some(name), reason)) => dropped.push(format!("tool `{name}`: {reason}")),
+                Err((None, reason)) => dropped.push(format!("tool number {}: {reason}", position + 1)),
+            }
+        }
+        let names: Vec<String> = specs.iter().map(|spec| spec.original_name.clone()).collect();
+        for (spec, name) in specs.iter_mut().zip(public_names(self.server.as_str(), &names)) {
+            spec.name = name.into();
+        }
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        // Two hashes may meet if a server means them to; a model's provider refuses a request with one name twice.
+        specs.dedup_by(|a, b| a.name == b.name);
+        Tools::new(specs, dropped)
+    }
+
+    fn tool(&self, mut value: Value) -> Result<ToolSpec, (Option<String>, String)> {
+        let name = match value.get("name") {
+            Some(Value::String(name)) if !name.is_empty() => name.clone(),
+            _ => return Err((None, "it has no name".into())),
+        };
+        let bad = |reason: String| (Some(name.clone()), reason);
+        let input_schema = match value.get_mut("inputSchema").map(Value::take) {
+            None => json!({"type": "object"}),
+            Some(schema) => checked_schema(schema).map_err(bad)?,
+        };
+        let annotations = value.get("annotations");
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        Ok(ToolSpec {
+            // Named when all are known.
+            name: ToolName::from(""),
+            server: self.server.clone(),
+            title: text(value.get("title")).or_else(|| text(annotations?.get("title"))),
+            description: text(value.get("description")).unwrap_or_default(),
+            input_schema,
+            output_schema: value.get("outputSchema").filter(|schema| schema.is_object()).cloned(),
+            annotations: read_annotations(annotations),
+            trusted: self.trusted,
+            original_name: name,
+        })
+    }
+}
+
+impl Tools {
+    fn new(specs: Vec<ToolSpec>, dropped: Vec<String>) -> Self {
+        let entries = specs
+            .iter()
+            .map(|spec| (spec.name.clone(), Arc::new(Tool { spec: spec.clone(), output: OnceLock::new() })))
+            .collect();
+        Self { specs: specs.into(), entries, dropped }
+    }
+
+    pub(crate) fn get(&self, name: &ToolName) -> Option<Arc<Tool>> {
+        self.entries.get(name).cloned()
+    }
+}
+
+impl Tool {
+    /// What is wrong with a structured result; none when it is as promised, or when nothing was promised.
+    pub(crate) fn violation(&self, structured: Option<&Value>) -> Option<String> {
+        let schema = self.spec.output_schema.as_ref()?;
+        let Some(structured) = structured else {
+            return Some("the tool promises a structured result and gave none".into());
+        };
+        let validator = self.output.get_or_init(|| jsonschema::validator_for(schema).ok()).as_ref()?;
+        let error = validator.iter_errors(structured).next()?;
+        let place = error.instance_path().to_string();
+        Some(format!(
+            "the structured result does not match the tool's output schema at `{place}`: {}",
+            shortened(&error.to_string())
+        ))
+    }
+}
+
+/// A schema of arguments that can be used: an object of objects, and valid as a schema.
+fn checked_schema(schema: Value) -> Result<Value, String> {
+    let Value::Object(fields) = &schema else {
+        return Err("its input schema is not an object".into());
+    };
+    match fields.get("type") {
+        None => {}
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(other) => return Err(format!("its input schema is of type {other}, not of type object")),
+    }
+    match jsonschema::validator_for(&schema) {
+        Ok(_) => Ok(schema),
+        Err(error) => Err(format!("its input schema is not valid: {}", shortened(&error.to_string()))),
+    }
+}
+
+/// Claims that are not plain yes or no are no claims.
+fn read_annotations(annotations: Option<&Value>) -> ToolAnnotations {
+    let hint = |name: &str| annotations.and_then(|all| all.get(name)).and_then(Value::as_bool);
+    ToolAnnotations {
+        read_only: hint("readOnlyHint"),
+        destructive: hint("destructiveHint"),
+        idempotent: hint("idempotentHint"),
+        open_world: hint("openWorldHint"),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(300) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(most: usize, raw: Value) -> Tools {
+        let server = ServerId::from("s");
+        let Value::Array(raw) = raw else { panic!("not a list") };
+        Listing { server: &server, trusted: false, most }.read(raw)
+    }
+
+    #[test]
+    fn bad_tools_are_left_out_and_good_ones_stay() {
+        let good = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        let tools = read(
+            100,
+            json!([
+                {"name": "z", "description": " as it is ", "inputSchema": good, "icons": [{"sizes": 3}],
+                 "annotations": {"readOnlyHint": "true", "destructiveHint": false, "title": "Zed"}},
+                {"name": "boolean", "inputSchema": true},
+                {"name": "list", "inputSchema": {"type": "array"}},
+                {"name": "nonsense", "inputSchema": {"type": "object", "properties": {"a": {"type": 5}}}},
+                {"name": "away", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}}},
+                {"name": "z", "inputSchema": good},
+                {"inputSchema": good},
+                "nothing",
+                {"name": "bare"},
+            ]),
+        );
+        assert_eq!(tools.specs.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["s__bare", "s__z"]);
+        let z = &tools.specs[1];
+        assert_eq!((z.description.as_str(), z.title.as_deref()), (" as it is ", Some("Zed")));
+        assert_eq!(z.input_schema, good);
+        assert_eq!((z.annotations.read_only, z.annotations.destructive), (None, Some(false)));
+        assert_eq!(tools.dropped.len(), 7, "{:?}", tools.dropped);
+        assert!(tools.dropped[0].starts_with("tool `boolean`: "), "{:?}", tools.dropped);
+        assert!(tools.dropped[5].starts_with("tool number 7: "), "{:?}", tools.dropped);
+    }
+
+    #[test]
+    fn too_many_tools_are_cut() {
+        let raw: Vec<Value> = (0..5).map(|n| json!({"name": format!("t{n}")})).collect();
+        let tools = read(3, Value::Array(raw));
+        assert_eq!((tools.specs.len(), tools.dropped.len()), (3, 1));
+    }
+
+    #[test]
+    fn promises_about_results_are_checked() {
+        let schema =
+            json!({"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]});
+        let tools = read(9, json!([{"name": "add", "outputSchema": schema}, {"name": "free"}]));
+        let add = tools.get(&ToolName::from("s__add")).unwrap();
+        assert_eq!(add.violation(Some(&json!({"sum": 3}))), None);
+        assert!(add.violation(Some(&json!({"sum": "3"}))).unwrap().contains("`/sum`"));
+        assert!(add.violation(None).is_some());
+        assert_eq!(tools.get(&ToolName::from("s__free")).unwrap().violation(None), None);
+    }
+}

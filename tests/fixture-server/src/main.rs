@@ -1,0 +1,139 @@
+//! An MCP server over stdio that misbehaves on demand.
+//!
+//! Written by hand, line by line, without any MCP library: it has to do what no library would let it do.
+
+mod start;
+mod tools;
+
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::start::Mode;
+
+const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH]
+
+How it starts:
+  ok             both eras, no mischief (the default)
+  legacy         knows `initialize` only; answers anything else before with an error
+  legacy-strict  ends itself when anything but `initialize` comes first
+  legacy-silent  ignores what it does not know
+  legacy-old     as legacy, answers with protocol 2024-11-05
+  modern         knows 2026-07-28 only
+  future         answers with a protocol of the year 2099
+  never-answers  reads, and never says a word
+  deaf           does not even read
+  early-exit     writes three lines to stderr and exits with code 3
+  list-hangs     never answers tools/list
+  list-refused   answers tools/list with an error
+  bad-tool       has bad tools among good ones
+  many-pages     lists one tool a page
+  endless-pages  lists the same page for ever
+  chatter        prints banners to stdout and a megabyte to stderr before it starts
+  ignores-eof    with a grandchild, both ignore EOF and SIGTERM; their ids go to the pid file
+  npx            a wrapper that ends at EOF while its grandchild stays
+Tools, in every mode: echo add fail slow storm wait die huge torn bytes env ask log media big cites broken-promise
+structured-only input task grow rpc-error cancelled";
+
+/// What all threads of the server share.
+struct Server {
+    mode: Mode,
+    out: Mutex<std::io::Stdout>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Requests that were cancelled.
+    cancelled: Vec<Value>,
+    /// Replies of the host to what we asked it.
+    answers: Vec<Value>,
+    /// Whether `grow` was called.
+    grown: bool,
+    /// The request that listens for changes, in the modern era.
+    listener: Option<Value>,
+    modern: bool,
+    initialized: bool,
+    /// More tools, for tests of size.
+    extra: usize,
+}
+
+impl Server {
+    /// Writes one message.
+    fn send(&self, message: &Value) {
+        self.raw(format!("{message}\n").as_bytes());
+    }
+
+    /// Writes bytes that may be no message at all.
+    fn raw(&self, bytes: &[u8]) {
+        let mut out = self.out.lock().unwrap();
+        // A host that is gone reads no more.
+        if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
+            std::process::exit(0);
+        }
+    }
+
+    fn result(&self, id: &Value, result: Value) {
+        let mut result = result;
+        if self.state.lock().unwrap().modern && result.get("resultType").is_none() {
+            result["resultType"] = json!("complete");
+        }
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn error(&self, id: &Value, code: i64, message: &str) {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+    }
+}
+
+fn main() {
+    let mut mode = Mode::Ok;
+    let mut state = State::default();
+    let mut pid_file = None;
+    let mut args = std::env::args().skip(1);
+    while let Some(flag) = args.next() {
+        let mut value = || args.next().unwrap_or_else(|| usage(&format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--mode" => {
+                let name = value();
+                mode = Mode::named(&name).unwrap_or_else(|| usage(&format!("no mode {name}")));
+            }
+            "--tools" => state.extra = value().parse().unwrap_or_else(|_| usage("--tools needs a number")),
+            "--pid-file" => pid_file = Some(value()),
+            _ => usage(&format!("no flag {flag}")),
+        }
+    }
+    start::misbehave(mode, pid_file.as_deref());
+    let server = Arc::new(Server { mode, out: Mutex::new(std::io::stdout()), state: Mutex::new(state) });
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        receive(&server, message);
+    }
+    start::at_end(mode);
+}
+
+fn usage(problem: &str) -> ! {
+    eprintln!("{problem}\n{HELP}");
+    std::process::exit(2)
+}
+
+fn receive(server: &Arc<Server>, message: Value) {
+    let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
+        server.state.lock().unwrap().answers.push(message);
+        return;
+    };
+    match (method.as_str(), message.get("id").cloned()) {
+        ("notifications/cancelled", None) => {
+            let request = message["params"]["requestId"].clone();
+            server.state.lock().unwrap().cancelled.push(request);
+        }
+        (_, None) => {}
+        ("tools/call", Some(id)) => {
+            let server = Arc::clone(server);
+            std::thread::spawn(move || tools::call(&server, &id, &message["params"]));
+        }
+        (method, Some(id)) => start::answer(server, method, &id, &message["params"]),
+    }
+}

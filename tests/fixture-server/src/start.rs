@@ -1,0 +1,245 @@
+//! How the server starts, greets and lists, in all its modes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Server, tools};
+
+/// How it starts. See the help text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Ok,
+    Legacy,
+    LegacyStrict,
+    LegacySilent,
+    LegacyOld,
+    Modern,
+    Future,
+    NeverAnswers,
+    Deaf,
+    EarlyExit,
+    ListHangs,
+    ListRefused,
+    BadTool,
+    ManyPages,
+    EndlessPages,
+    Chatter,
+    IgnoresEof,
+    Npx,
+}
+
+impl Mode {
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "ok" => Self::Ok,
+            "legacy" => Self::Legacy,
+            "legacy-strict" => Self::LegacyStrict,
+            "legacy-silent" => Self::LegacySilent,
+            "legacy-old" => Self::LegacyOld,
+            "modern" => Self::Modern,
+            "future" => Self::Future,
+            "never-answers" => Self::NeverAnswers,
+            "deaf" => Self::Deaf,
+            "early-exit" => Self::EarlyExit,
+            "list-hangs" => Self::ListHangs,
+            "list-refused" => Self::ListRefused,
+            "bad-tool" => Self::BadTool,
+            "many-pages" => Self::ManyPages,
+            "endless-pages" => Self::EndlessPages,
+            "chatter" => Self::Chatter,
+            "ignores-eof" => Self::IgnoresEof,
+            "npx" => Self::Npx,
+            _ => return None,
+        })
+    }
+
+    fn knows_discover(self) -> bool {
+        match self {
+            Self::Legacy
+            | Self::LegacyStrict
+            | Self::LegacySilent
+            | Self::LegacyOld
+            | Self::Future
+            | Self::Npx => false,
+            Self::Ok
+            | Self::Modern
+            | Self::NeverAnswers
+            | Self::Deaf
+            | Self::EarlyExit
+            | Self::ListHangs
+            | Self::ListRefused
+            | Self::BadTool
+            | Self::ManyPages
+            | Self::EndlessPages
+            | Self::Chatter
+            | Self::IgnoresEof => true,
+        }
+    }
+}
+
+/// What it does before it says a word.
+pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
+    match mode {
+        Mode::Deaf => loop {
+            std::thread::sleep(Duration::from_secs(60));
+        },
+        Mode::EarlyExit => {
+            eprint!("first line\nsecond line\nAPI key missing\n");
+            std::process::exit(3);
+        }
+        Mode::Chatter => {
+            println!("Starting server on stdio...\n\n{{'not': 'json'}}");
+            let line = "x".repeat(99) + "\n";
+            let _ = std::io::stderr().write_all(line.repeat(20_000).as_bytes());
+        }
+        // The second time, with SIGTERM ignored; the grandchild is there already.
+        Mode::IgnoresEof if std::env::var_os(IGNORES_TERM).is_some() => {}
+        Mode::IgnoresEof | Mode::Npx => {
+            // The grandchild shares our pipes, as `node` shares those of `npx`, and ignores SIGTERM.
+            let child = Command::new("sh").args(["-c", "trap '' TERM; while :; do sleep 1; done"]).spawn();
+            let child = child.expect("sh");
+            if let Some(path) = pid_file {
+                std::fs::write(path, format!("{} {}", std::process::id(), child.id())).expect("pid file");
+            }
+            if mode == Mode::IgnoresEof {
+                ignore_sigterm();
+            }
+        }
+        Mode::Ok
+        | Mode::Legacy
+        | Mode::LegacyStrict
+        | Mode::LegacySilent
+        | Mode::LegacyOld
+        | Mode::Modern
+        | Mode::Future
+        | Mode::NeverAnswers
+        | Mode::ListHangs
+        | Mode::ListRefused
+        | Mode::BadTool
+        | Mode::ManyPages
+        | Mode::EndlessPages => {
+            if let Some(path) = pid_file {
+                std::fs::write(path, std::process::id().to_string()).expect("pid file");
+            }
+        }
+    }
+}
+
+/// What it does when its input has ended.
+pub fn at_end(mode: Mode) {
+    if mode == Mode::IgnoresEof {
+        loop {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    }
+}
+
+/// Set when a shell that ignores SIGTERM has started us.
+const IGNORES_TERM: &str = "FIXTURE_IGNORES_TERM";
+
+/// Ignores SIGTERM without a line of unsafe code: a shell that ignores it starts us again, and ignored signals are
+/// inherited.
+fn ignore_sigterm() {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        let me = std::env::current_exe().expect("own path");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' TERM; exec \"$0\" --mode ignores-eof"]).arg(me);
+        shell.env(IGNORES_TERM, "1").stdin(Stdio::inherit());
+        panic!("exec failed: {}", shell.exec());
+    }
+}
+
+/// Answers everything but calls.
+pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
+    let first = !server.state.lock().unwrap().initialized;
+    match (server.mode, method) {
+        (Mode::NeverAnswers, _) | (Mode::ListHangs, "tools/list") => {}
+        (Mode::ListRefused, "tools/list") => server.error(id, -32603, "the list is on strike"),
+        (Mode::LegacyStrict, method) if first && method != "initialize" => {
+            eprintln!("expected initialize, got {method}");
+            std::process::exit(1);
+        }
+        (Mode::LegacySilent, method) if first && method != "initialize" => {}
+        (Mode::Modern, "initialize") => server.error(id, -32601, "there is no initialize any more"),
+        (mode, "server/discover") if mode.knows_discover() => discover(server, id, params),
+        (_, "initialize") => initialize(server, id, params),
+        (_, "tools/list") => list(server, id, params),
+        (_, "ping") => server.result(id, json!({})),
+        (_, "subscriptions/listen") => server.state.lock().unwrap().listener = Some(id.clone()),
+        _ => server.error(id, -32601, "Method not found"),
+    }
+}
+
+fn discover(server: &Server, id: &Value, params: &Value) {
+    let meta = &params["_meta"];
+    if meta["io.modelcontextprotocol/protocolVersion"] != "2026-07-28"
+        || !meta["io.modelcontextprotocol/clientCapabilities"].is_object()
+    {
+        return server.error(id, -32602, "the context is missing in _meta");
+    }
+    {
+        let mut state = server.state.lock().unwrap();
+        state.modern = true;
+        state.initialized = true;
+    }
+    server.result(
+        id,
+        json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+            "instructions": "Use with care.",
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.0"}},
+        }),
+    );
+}
+
+fn initialize(server: &Server, id: &Value, params: &Value) {
+    let version = match server.mode {
+        Mode::Future => json!("2099-01-01"),
+        Mode::LegacyOld => json!("2024-11-05"),
+        _ => params["protocolVersion"].clone(),
+    };
+    server.state.lock().unwrap().initialized = true;
+    server.result(
+        id,
+        json!({
+            "protocolVersion": version,
+            "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+            "serverInfo": {"name": "fixture", "version": "1.0"},
+            "instructions": "Use with care.",
+        }),
+    );
+}
+
+fn list(server: &Server, id: &Value, params: &Value) {
+    let (modern, grown, extra) = {
+        let state = server.state.lock().unwrap();
+        (state.modern, state.grown, state.extra)
+    };
+    if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
+        return server.error(id, -32602, "the context is missing in _meta");
+    }
+    let mut all = tools::all(grown, extra);
+    let page = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    match server.mode {
+        Mode::BadTool => all.extend(tools::bad()),
+        Mode::EndlessPages => return server.result(id, json!({"tools": [all[0]], "nextCursor": "again"})),
+        Mode::ManyPages if page + 1 < all.len() => {
+            return server.result(id, json!({"tools": [all[page]], "nextCursor": (page + 1).to_string()}));
+        }
+        Mode::ManyPages => return server.result(id, json!({"tools": [all[page]]})),
+        _ => {}
+    }
+    let mut result = json!({"tools": all});
+    if modern {
+        result["ttlMs"] = json!(0);
+        result["cacheScope"] = json!("private");
+    }
+    server.result(id, result);
+}
