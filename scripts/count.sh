@@ -24,7 +24,7 @@ skipped() {
 
 has_script() { grep -q "\"$2\":" "$1/package.json"; }
 
-log_of() { printf '%s/%s.log' "$RESULTS" "$(tr -cs 'a-zA-Z0-9' '-' <<<"$1")"; }
+log_of() { printf '%s/%s.log' "$RESULTS" "$(tr -cs 'a-zA-Z0-9' '-' < <(printf %s "$1"))"; }
 
 # check NAME COMMAND...: one test, passed when the command succeeds.
 check() {

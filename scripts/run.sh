@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 
 # One of the questions that the window offers; the sample vault answers it.
-QUESTION=${QUESTION:-"What number is on the brass key behind the cellar door?"}
+QUESTION=${QUESTION:-"When was my sourdough starter Gertrude born?"}
 
 need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
 need_rust

@@ -50,7 +50,10 @@ fn open(app: &AppHandle, home: Option<&Path>) -> tauri::Result<()> {
         .title("Lectern")
         .inner_size(1240.0, 820.0)
         .min_inner_size(640.0, 480.0)
-        .zoom_hotkeys_enabled(true);
+        .zoom_hotkeys_enabled(true)
+        .on_document_title_changed(|window, title| {
+            let _ = window.set_title(&title);
+        });
     if let Some(home) = home {
         // What the page remembers (colours, widths) belongs to the home, too.
         window = window.data_directory(absolute(home).join("window"));

@@ -40,7 +40,7 @@ impl Display {
         Self { _server: server, name: format!(":{}", number.trim()) }
     }
 
-    /// What a click on a window's close button sends; false when there is no window of that title.
+    /// What a click on a window's close button sends; false when no window's title ends so.
     pub fn close_window(&self, title: &str) -> bool {
         let (connection, screen) = x11rb::connect(Some(&self.name)).expect("the display answers");
         let root = connection.setup().roots[screen].root;
@@ -58,7 +58,7 @@ fn find(connection: &impl Connection, window: Window, title: &str) -> Option<Win
     let children = connection.query_tree(window).ok()?.reply().ok()?.children;
     let named = |window: &Window| {
         let property = connection.get_property(false, *window, AtomEnum::WM_NAME, AtomEnum::ANY, 0, 1000);
-        property.ok().and_then(|cookie| cookie.reply().ok()).is_some_and(|reply| reply.value == title.as_bytes())
+        property.ok().and_then(|cookie| cookie.reply().ok()).is_some_and(|reply| String::from_utf8_lossy(&reply.value).ends_with(title))
             // Helper windows of GTK have the same name; the real one can be closed.
             && connection
                 .intern_atom(false, b"WM_PROTOCOLS")

@@ -10,6 +10,8 @@ async fn the_first_question_is_answered_from_the_sample_notes() {
     let window = Window::open(Setting::fresh()).await;
     window.see("[data-testid=composer]").await;
     window.picture("01-first-start").await;
+    // The question is one of those that an empty conversation offers.
+    window.see_text("button", QUESTION).await;
     ask(&window, QUESTION).await;
     window.see_text("[data-testid=message-assistant]", QUOTE).await;
     window.see_text("[data-testid=message-assistant]", SOURCE).await;

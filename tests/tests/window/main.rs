@@ -13,10 +13,10 @@ use lectern_tests::window::{Setting, Window};
 use lectern_tests::{program, root};
 use serde_json::{Value, json};
 
-/// The note that answers it says "a brass key with the number 14".
-const QUESTION: &str = "What number is on the brass key behind the cellar door?";
-const QUOTE: &str = "a brass key with the number 14";
-const SOURCE: &str = "2021-04-03 Moving day";
+/// The note that answers it says "She was born on 9 January 2020".
+const QUESTION: &str = "When was my sourdough starter Gertrude born?";
+const QUOTE: &str = "She was born on 9 January 2020";
+const SOURCE: &str = "Rye sourdough";
 
 /// Types a message and sends it.
 async fn say(window: &Window, text: &str) {
@@ -24,15 +24,22 @@ async fn say(window: &Window, text: &str) {
     window.click("[data-testid=send]").await;
 }
 
-/// Waits until the turn is over: there is nothing to stop any more.
+/// Waits until the last turn is over: every message has its answer, none is still written, nothing can be stopped.
 async fn finished(window: &Window) {
-    window.see_no("[data-testid=stop]").await;
+    let script = "
+        const all = (name) => document.querySelectorAll(`[data-testid=${name}]`);
+        const answers = [...all('message-assistant')];
+        return all('message-user').length === answers.length && answers.length > 0
+            && answers.every((a) => a.dataset.running === 'false') && all('stop').length === 0;";
+    window.until("the turn is over", || async { (window.run(script, vec![]).await == true).then_some(()) }).await;
 }
 
 /// Asks and waits for the end of the answer.
 async fn ask(window: &Window, text: &str) {
+    let before = window.count("[data-testid=message-user]").await;
     say(window, text).await;
-    window.see("[data-testid=message-assistant], [data-testid=tool-card], [data-testid=error]").await;
+    let more = || async { (window.count("[data-testid=message-user]").await > before).then_some(()) };
+    window.until("the message is there", more).await;
     finished(window).await;
 }
 

@@ -25,6 +25,7 @@ async fn what_is_allowed_once_happens_once() {
 
     say(&window, APPEND).await;
     window.see("[data-testid=permission-deny]").await;
+    window.click("[data-testid=stop]").await;
 }
 
 #[tokio::test]
