@@ -28,7 +28,9 @@ const PURIFY = {
     "div span button input sup sub mark"
   ).split(" "),
   ALLOWED_ATTR: ["href", "title", "class", "type", "checked", "disabled", "start", "align", "aria-label", "tabindex"],
-  ADD_ATTR: ["data-copy", "data-note", "data-link", "role"],
+  ADD_ATTR: ["data-copy", "data-note", "role"],
+  // Attributes that hold no address; all others must match the expression below.
+  ADD_URI_SAFE_ATTR: ["data-copy", "data-note", "type", "checked", "disabled", "start", "align", "tabindex"],
   ALLOW_DATA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,
 };
