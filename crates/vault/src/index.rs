@@ -174,6 +174,23 @@ impl Index {
         Ok(paths.collect::<Result<_, _>>()?)
     }
 
+    /// The title of a note, if it is in the index.
+    ///
+    /// # Errors
+    /// When SQLite fails.
+    pub fn title(&self, path: &NotePath) -> Result<Option<String>, IndexError> {
+        let connection = self.lock();
+        let mut rows = connection.prepare_cached("SELECT title FROM notes WHERE path = ?1")?;
+        Ok(rows.query_row([path.as_str()], |row| row.get(0)).optional()?)
+    }
+
+    /// Size and time of a note when it was indexed.
+    pub(crate) fn stamp_of(&self, path: &NotePath) -> Result<Option<(u64, i64)>, IndexError> {
+        let connection = self.lock();
+        let mut rows = connection.prepare_cached("SELECT size, modified FROM notes WHERE path = ?1")?;
+        Ok(rows.query_row([path.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+
     /// How many passages there are.
     pub(crate) fn passages(&self) -> Result<u64, IndexError> {
         Ok(self.lock().query_row("SELECT count(*) FROM passages", [], |row| row.get(0))?)

@@ -98,6 +98,19 @@ static STOP_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     words
 });
 
+/// The plain form of an English verb whose past has a stem of its own.
+pub fn plain_form(word: &str) -> Option<&'static str> {
+    IRREGULAR.get(word).copied()
+}
+
+static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let lines = IRREGULAR_VERBS.split(';').map(str::split_ascii_whitespace);
+    lines
+        .filter_map(|mut line| line.next().map(|plain| line.map(move |past| (past, plain))))
+        .flatten()
+        .collect()
+});
+
 /// Whether `word` (folded) asks something of the notes rather than naming what is in them.
 ///
 /// People say "do my notes mention …"; such words are dropped as long as others remain.
@@ -117,8 +130,20 @@ const CJK_FUNCTION_PHRASES: &str = "是什么意思 什么时候 有没有 是�
     么 是 谁 我 你 请 ですか ますか ました でした について どこ いつ なに です ます";
 
 const ASKING: &str = "note notes noted notate vault say says said tell anything something mention mentions \
-    mentioned written wrote find search look show know noter noté notee dis dit dites trouve trouver cherche \
+    mentioned write writes written wrote find search look show know noter noté notee dis dit dites trouve trouver cherche \
     chercher mentionne parle montre sais notiz notizen steht finde zeige nota notas apunte apuntes dice busca";
+
+const IRREGULAR_VERBS: &str = "begin began begun; bite bit bitten; blow blew blown; break broke broken; bring brought; \
+    build built; burn burnt; buy bought; catch caught; choose chose chosen; cost costs; deal dealt; draw drew drawn; \
+    dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt; \
+    fight fought; find found; fly flew flown; forget forgot forgotten; freeze froze frozen; grow grew grown; hang hung; \
+    hear heard; hide hid hidden; hold held; keep kept; know knew known; lay laid; lead led; learn learnt; leave left; \
+    lend lent; lose lost; make made; mean meant; meet met; pay paid; ride rode ridden; ring rang rung; rise rose risen; \
+    run ran; see saw seen; sell sold; send sent; shake shook shaken; shoot shot; show shown; shrink shrank; shut shuts; \
+    sing sang sung; sink sank sunk; sit sat; sleep slept; speak spoke spoken; spend spent; stand stood; steal stole \
+    stolen; stick stuck; strike struck; swim swam swum; take took taken; teach taught; tear tore torn; think thought; \
+    throw threw thrown; understand understood; wake woke woken; wear wore worn; win won; write wrote written; \
+    foot feet; tooth teeth; mouse mice; goose geese; man men; woman women; child children; person people";
 
 const ENGLISH: &str = "a about after all also am an and any are as at be been before being but by can could \
     did do does doing down during each for from further get give gave go got had has have having he her here \

@@ -101,6 +101,18 @@ impl Note {
     }
 }
 
+impl Note {
+    /// The headings above a line (from 1), outermost first; a heading is above itself.
+    pub fn trail_at(&self, line: usize) -> Vec<String> {
+        let mut trail: Vec<&Heading> = Vec::new();
+        for heading in self.headings.iter().take_while(|heading| heading.line <= line) {
+            trail.retain(|above| above.level < heading.level);
+            trail.push(heading);
+        }
+        trail.into_iter().map(|heading| heading.text.clone()).collect()
+    }
+}
+
 /// The lines of the front matter with its fences, or an empty range at 0.
 fn front_matter(lines: &[&str]) -> Range<usize> {
     if lines.first().is_none_or(|line| line.trim_end() != "---") {

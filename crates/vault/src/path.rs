@@ -75,7 +75,10 @@ impl NotePath {
     /// # Errors
     /// When the path could lead outside the vault or names something that is no note.
     pub fn parse(asked: &str) -> Result<Self, PathFault> {
-        let asked = asked.trim();
+        Self::check(asked.trim())
+    }
+
+    fn check(asked: &str) -> Result<Self, PathFault> {
         if asked.chars().any(char::is_control) {
             return Err(PathFault::Control);
         }
@@ -168,7 +171,7 @@ impl NotePath {
     pub fn from_uri(uri: &str) -> Result<Self, PathFault> {
         let encoded = uri.strip_prefix(URI_PREFIX).ok_or(PathFault::Empty)?;
         let decoded = percent_decode_str(encoded).decode_utf8().map_err(|_| PathFault::Control)?;
-        Self::parse(&decoded)
+        Self::check(&decoded)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::language::Language;
+use crate::language::{Language, plain_form};
 
 /// Longer words are data (keys, hashes, embedded images), which nobody searches by their middle.
 const LONGEST_WORD: usize = 64;
@@ -104,6 +104,11 @@ pub fn lower(word: &str) -> String {
 
 /// The folded stem of a word, or `None` where it is the folded word itself or too short to have one.
 pub fn stem(word: &str, language: Language) -> Option<String> {
+    if language == Language::English
+        && let Some(plain) = plain_form(&self::word(word))
+    {
+        return Some(plain.to_owned());
+    }
     if word.chars().count() < 4 || word.chars().any(|c| c.is_ascii_digit()) {
         return None;
     }
@@ -219,6 +224,12 @@ mod tests {
     fn stems_join_forms_of_a_word() {
         assert_eq!(stem("baking", Language::English), stem("bakes", Language::English));
         assert_eq!(stem("HSK4x", Language::English), None);
+    }
+
+    #[test]
+    fn irregular_verbs_have_their_plain_form() {
+        assert_eq!(stem("paid", Language::English), Some("pay".into()));
+        assert_eq!(stem("lost", Language::English), Some("lose".into()));
     }
 
     #[test]
