@@ -71,6 +71,11 @@ impl Home {
         self.0.join(".sample-vault")
     }
 
+    /// What was typed in `lectern chat`.
+    pub fn chat_history(&self) -> PathBuf {
+        self.0.join("chat-history")
+    }
+
     /// Where servers' logs and other things that may be lost are kept.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")

@@ -1,12 +1,22 @@
 //! Puts Lectern together: settings, sessions, the [`Engine`]. Every shell uses this and nothing below it.
 
+pub mod debug;
 pub mod durable;
+pub mod engine;
+pub mod entry;
 pub mod home;
+pub mod models;
+pub mod options;
 mod problem;
 pub mod prompt;
 pub mod rules;
 pub mod sample;
 pub mod settings;
 pub mod starter;
+mod unusable;
 pub mod vaults;
 pub mod view;
+
+pub use engine::{Engine, News};
+pub use home::Home;
+pub use options::EngineOptions;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: only here do errors turn into `Problem`s, so that every shell says the same.
 
+use lectern_core::{StartError, StoreError};
+
 use crate::view::Problem;
 
 impl Problem {
@@ -50,4 +52,25 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     out
+}
+
+/// What went wrong with the conversations.
+pub(crate) fn of_store(error: &StoreError) -> Problem {
+    let code = match error {
+        StoreError::UnknownConversation(_) => "unknown_conversation",
+        StoreError::Busy(_) => "turn_running",
+        StoreError::Open { .. } | StoreError::Damaged { .. } | StoreError::Newer { .. } => "bad_store",
+        StoreError::Sql(_) | StoreError::Unreadable { .. } => "store_failed",
+    };
+    Problem { hint: error.hint().map(str::to_owned), ..Problem::from_error(code, error) }
+}
+
+/// Why a turn did not start.
+pub(crate) fn of_start(error: &StartError) -> Problem {
+    match error {
+        StartError::Running { .. } => {
+            Problem::from_error("turn_running", error).hint("Wait for the answer, or stop it.")
+        }
+        StartError::Store(cause) => of_store(cause),
+    }
 }

@@ -154,6 +154,9 @@ pub struct ServerEntry {
     /// The folder it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
+    /// Seconds that a call may take without a word of progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
     /// Whether what it claims about its tools (that they only read) is believed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,

@@ -47,9 +47,8 @@ pub fn of_settings(home: &Home, settings: &Settings) -> Vec<Vault> {
     sample.into_iter().chain(own).collect()
 }
 
-/// The vaults that were named for this run only.
-pub fn of_folders(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Vault>, Problem> {
-    let mut taken: BTreeSet<String> = settings.servers.keys().cloned().collect();
+/// The vaults that were named for this run only. `taken` are the ids of other servers.
+pub fn of_folders(folders: &[PathBuf], mut taken: BTreeSet<String>) -> Result<Vec<Vault>, Problem> {
     let mut vaults: Vec<Vault> = Vec::new();
     for folder in folders {
         let path = folder_of_notes(folder)?;
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_named() {
-        let problem = of_folders(&["/no/such/folder".into()], &Settings::default()).unwrap_err();
+        let problem = of_folders(&["/no/such/folder".into()], BTreeSet::new()).unwrap_err();
         assert_eq!(problem.message, "/no/such/folder: no such file or folder");
     }
 }

@@ -1,0 +1,187 @@
+//! The one thing that shells talk to: conversations, turns, models, vaults and servers.
+//!
+//! Invariant: opening never waits for a server or a model; what a shell asks for is answered from memory or disk.
+
+mod conversations;
+mod library;
+mod news;
+mod servers;
+mod turns;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
+use lectern_mcp::Host;
+use tokio::sync::broadcast;
+
+use crate::home::Home;
+use crate::models::{self, Model, Models};
+use crate::options::EngineOptions;
+use crate::problem::of_store;
+use crate::sample;
+use crate::settings::Settings;
+use crate::vaults::Vault;
+use crate::view::{AppNews, AppView, ModelView, Problem, VaultView};
+
+pub use news::News;
+
+/// Everything that runs behind a shell. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    home: Home,
+    options: EngineOptions,
+    executable: PathBuf,
+    // A std mutex: nothing awaits while it is held.
+    state: Mutex<State>,
+    store: Store,
+    turns: Turns,
+    permissions: Arc<PermissionBook>,
+    models: Models,
+    host: Arc<Host>,
+    news: broadcast::Sender<AppNews>,
+}
+
+/// What changes while the engine runs, beside the conversations.
+struct State {
+    settings: Settings,
+    /// The model that answers next.
+    model: Model,
+    /// The vaults that are served.
+    vaults: Vec<Vault>,
+}
+
+impl Engine {
+    /// Opens a home and starts its servers in the background.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn open(home: Home, options: EngineOptions) -> Result<Self, Problem> {
+        let settings = Settings::read(&home)?;
+        let executable = executable(&options)?;
+        let model = chosen_model(&settings, &options)?;
+        let (vaults, configs) = servers::planned(&home, &settings, &options, &executable)?;
+        if vaults.iter().any(|vault| vault.sample) {
+            sample::install(&home)?;
+        }
+        let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
+        let host = Arc::new(Host::start(configs, servers::host_options(&home)));
+        let inner = Inner {
+            permissions: Arc::new(permissions(&home, &settings, &options)),
+            models: Models::new(home.clone(), &executable),
+            state: Mutex::new(State { settings, model, vaults }),
+            turns: Turns::default(),
+            news: broadcast::channel(256).0,
+            home,
+            options,
+            executable,
+            store,
+            host,
+        };
+        let engine = Self(Arc::new(inner));
+        engine.follow_servers();
+        Ok(engine)
+    }
+
+    /// All that a window needs to draw its frame.
+    pub fn app_view(&self) -> AppView {
+        let state = self.state();
+        let (model, vaults) = (state.model.id.clone(), vault_views(&state.vaults));
+        let listed = self.listed_models(&state);
+        drop(state);
+        AppView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            home: self.0.home.path().display().to_string(),
+            model,
+            models: self.model_views(&listed),
+            servers: self.servers(),
+            vaults,
+        }
+    }
+
+    /// Where everything is kept.
+    pub fn home(&self) -> &Home {
+        &self.0.home
+    }
+
+    /// Stops the turns, the servers and the model. The turns are settled and stored before it returns.
+    pub async fn shutdown(&self) {
+        let running = self.0.turns.all_running();
+        for turn in &running {
+            turn.cancel();
+        }
+        for turn in &running {
+            turn.finished().await;
+        }
+        tokio::join!(self.0.host.close(), self.0.models.close());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The models of the settings, and the one that was only named for this run.
+    fn listed_models(&self, state: &State) -> Vec<Model> {
+        let mut listed = models::of_settings(&state.settings);
+        if !listed.iter().any(|model| model.id == state.model.id) {
+            listed.push(state.model.clone());
+        }
+        listed
+    }
+
+    fn model_views(&self, listed: &[Model]) -> Vec<ModelView> {
+        listed.iter().map(|model| self.0.models.view(model)).collect()
+    }
+
+    /// Tells everyone; nobody may be listening.
+    fn tell(&self, news: AppNews) {
+        let _ = self.0.news.send(news);
+    }
+}
+
+fn vault_views(vaults: &[Vault]) -> Vec<VaultView> {
+    vaults.iter().map(Vault::view).collect()
+}
+
+fn executable(options: &EngineOptions) -> Result<PathBuf, Problem> {
+    match &options.executable {
+        Some(path) => Ok(path.clone()),
+        None => std::env::current_exe().map_err(|error| {
+            Problem::new("no_executable", format!("find Lectern's own executable: {error}"))
+        }),
+    }
+}
+
+/// The model that was named for this run, else the one of the settings, else the starter.
+fn chosen_model(settings: &Settings, options: &EngineOptions) -> Result<Model, Problem> {
+    if let Some(text) = &options.model {
+        return models::named(text, settings);
+    }
+    let listed = models::of_settings(settings);
+    let chosen = listed.iter().find(|model| Some(&model.id) == settings.model.as_ref());
+    // The settings may name a model that is gone; the starter always answers.
+    Ok(chosen.unwrap_or(&listed[0]).clone())
+}
+
+/// The rules of the settings and of this run; an "always" is kept in the settings.
+fn permissions(home: &Home, settings: &Settings, options: &EngineOptions) -> PermissionBook {
+    let rules = settings.rules.iter().chain(&options.rules).cloned().collect();
+    let home = home.clone();
+    PermissionBook::new(Policy { rules }).keep_with(move |rule: &Rule| {
+        let kept = Settings::change(&home, |settings| {
+            settings.rules.retain(|old| old.matches != rule.matches);
+            settings.rules.push(rule.clone());
+        });
+        if let Err(problem) = kept {
+            // The permission holds until Lectern ends; the next start asks again.
+            tracing::warn!(%problem, "an “always” was not kept");
+        }
+    })
+}
+
+/// There is no such server.
+fn unknown_server(id: &ServerId) -> Problem {
+    Problem::new("unknown_server", format!("there is no server `{id}`"))
+}

@@ -1,0 +1,117 @@
+//! The list of conversations, one conversation, its trace.
+
+use std::path::Path;
+
+use lectern_core::ConversationId;
+use lectern_core::store::{AuditDecision, StoredConversation, StoredMessage};
+use serde_json::{Value, json};
+
+use super::Engine;
+use crate::durable;
+use crate::problem::of_store;
+use crate::view::{AppNews, ConversationSummary, ConversationView, MessageView, Problem, TurnView};
+
+impl Engine {
+    /// All conversations, the last changed first.
+    pub fn conversations(&self) -> Result<Vec<ConversationSummary>, Problem> {
+        let stored = self.0.store.conversations().map_err(|error| of_store(&error))?;
+        Ok(stored.into_iter().map(|stored| self.summary(stored)).collect())
+    }
+
+    /// One conversation with its messages and events.
+    pub fn conversation(&self, id: &ConversationId) -> Result<ConversationView, Problem> {
+        let store = &self.0.store;
+        let line = store.conversation(id).map_err(|error| of_store(&error))?;
+        let messages = store.messages(id).map_err(|error| of_store(&error))?;
+        let turns = store.turns(id).map_err(|error| of_store(&error))?;
+        let message = |stored: StoredMessage| MessageView {
+            id: stored.id,
+            turn: stored.turn,
+            at: stored.at,
+            message: stored.message,
+        };
+        Ok(ConversationView {
+            summary: self.summary(line),
+            messages: messages.into_iter().map(message).collect(),
+            turns: turns.into_iter().map(|turn| TurnView { id: turn.id, events: turn.events }).collect(),
+        })
+    }
+
+    /// Gives a conversation another title.
+    pub fn rename_conversation(&self, id: &ConversationId, title: &str) -> Result<(), Problem> {
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        if title.is_empty() {
+            return Err(Problem::new("empty_title", "a title needs at least one character"));
+        }
+        self.0.store.rename(id, &title).map_err(|error| of_store(&error))?;
+        self.tell_conversations();
+        Ok(())
+    }
+
+    /// Hides a conversation and stops its turn.
+    pub fn delete_conversation(&self, id: &ConversationId) -> Result<(), Problem> {
+        if let Some(turn) = self.0.turns.running(id) {
+            turn.cancel();
+        }
+        self.0.store.delete(id).map_err(|error| of_store(&error))?;
+        self.tell_conversations();
+        Ok(())
+    }
+
+    /// Brings a deleted conversation back.
+    pub fn restore_conversation(&self, id: &ConversationId) -> Result<(), Problem> {
+        self.0.store.restore(id).map_err(|error| of_store(&error))?;
+        self.tell_conversations();
+        Ok(())
+    }
+
+    /// Everything that is known of a conversation: messages, events, decisions about calls, the servers.
+    pub fn trace(&self, id: &ConversationId) -> Result<Value, Problem> {
+        let view = self.conversation(id)?;
+        let audit = self.0.store.audit(id).map_err(|error| of_store(&error))?;
+        let decisions: Vec<Value> = audit
+            .into_iter()
+            .map(|entry| {
+                let allowed = entry.decision == AuditDecision::Allowed;
+                json!({
+                    "at": entry.at, "turn": entry.turn, "call": entry.call, "tool": entry.tool,
+                    "server": entry.server, "allowed": allowed, "reason": entry.reason,
+                    "arguments_sha256": entry.arguments_sha256,
+                })
+            })
+            .collect();
+        Ok(json!({
+            "lectern": env!("CARGO_PKG_VERSION"),
+            "format": 1,
+            "conversation": view,
+            "decisions": decisions,
+            "servers": self.servers(),
+        }))
+    }
+
+    /// Writes the trace as JSON.
+    pub fn export_trace(&self, id: &ConversationId, path: &Path) -> Result<(), Problem> {
+        let problem = |reason: String| {
+            Problem::new("trace_not_written", format!("write the trace to {}: {reason}", path.display()))
+        };
+        let text = serde_json::to_vec_pretty(&self.trace(id)?).map_err(|error| problem(error.to_string()))?;
+        durable::write(path, &text).map_err(|error| problem(crate::vaults::reason(&error)))
+    }
+
+    pub(super) fn tell_conversations(&self) {
+        match self.conversations() {
+            Ok(conversations) => self.tell(AppNews::ConversationsChanged { conversations }),
+            Err(problem) => tracing::warn!(%problem, "the list of conversations was not read"),
+        }
+    }
+
+    fn summary(&self, stored: StoredConversation) -> ConversationSummary {
+        ConversationSummary {
+            running: self.0.turns.running(&stored.id).is_some(),
+            id: stored.id,
+            title: stored.title,
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Sending a message and following what comes of it.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use lectern_core::turn::DEFAULT_MAX_STEPS;
+use lectern_core::{
+    ChatModel, Events, PermissionAnswer, StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput,
+    UserMessage, clock,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use crate::models::Model;
+use crate::problem::{of_start, of_store};
+use crate::prompt::system_prompt;
+use crate::settings::SamplingEntry;
+use crate::view::{Problem, SendReceipt, SendRequest};
+
+impl Engine {
+    /// Stores the message and starts the turn. Servers that are still on their way are waited for, within limits.
+    pub async fn send(&self, request: SendRequest) -> Result<SendReceipt, Problem> {
+        if request.text.trim().is_empty() {
+            return Err(Problem::new("empty_message", "there is nothing to send"));
+        }
+        self.servers_settled().await;
+        let model = self.state().model.clone();
+        let chat_model = self.0.models.open(&model).await?;
+        let turn = self.start_turn(request, &model, chat_model)?;
+        let receipt = SendReceipt { conversation: turn.conversation().clone(), turn: turn.turn().clone() };
+        self.tell_conversations();
+        let engine = self.clone();
+        tokio::spawn(async move {
+            turn.finished().await;
+            engine.tell_conversations();
+        });
+        Ok(receipt)
+    }
+
+    /// The events of a turn from `after_seq` + 1 on (-1: from the start), those to come included.
+    pub fn attach_turn(&self, turn: &TurnId, after_seq: i64) -> Result<Events, Problem> {
+        let from = u64::try_from(after_seq.saturating_add(1)).unwrap_or(0);
+        Ok(self.turn(turn)?.events_from(from))
+    }
+
+    /// Stops a turn. One that is over already is left alone.
+    pub fn cancel_turn(&self, turn: &TurnId) -> Result<(), Problem> {
+        self.turn(turn)?.cancel();
+        Ok(())
+    }
+
+    /// Answers a question about a call.
+    pub fn answer_permission(
+        &self,
+        turn: &TurnId,
+        call: &ToolCallId,
+        answer: PermissionAnswer,
+    ) -> Result<(), Problem> {
+        let answered = self.turn(turn)?.answer_permission(call, answer);
+        answered.map_err(|error| Problem::new("not_asked", error.to_string()))
+    }
+
+    fn turn(&self, turn: &TurnId) -> Result<TurnHandle, Problem> {
+        let gone = || {
+            Problem::new("unknown_turn", format!("turn `{turn}` is over")).hint("Load the conversation anew.")
+        };
+        self.0.turns.get(turn).ok_or_else(gone)
+    }
+
+    fn start_turn(
+        &self,
+        request: SendRequest,
+        model: &Model,
+        chat_model: Arc<dyn ChatModel>,
+    ) -> Result<TurnHandle, Problem> {
+        let store = &self.0.store;
+        let conversation = match request.conversation {
+            Some(id) => store.conversation(&id).map_err(|error| of_store(&error))?.id,
+            None => store.create_conversation().map_err(|error| of_store(&error))?,
+        };
+        let input = TurnInput {
+            conversation,
+            message: UserMessage::text(request.text),
+            tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
+            model: chat_model,
+            tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,
+            permissions: Arc::clone(&self.0.permissions),
+            store: store.clone(),
+            system: instructions(model),
+            sampling: self.sampling(model).sampling(),
+            max_steps: self.0.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
+            cancel: CancellationToken::new(),
+        };
+        self.0.turns.start(input).map_err(|error: StartError| of_start(&error))
+    }
+
+    fn sampling(&self, model: &Model) -> SamplingEntry {
+        model.options.sampling.clone().unwrap_or_default().overlaid(&self.0.options.sampling)
+    }
+}
+
+/// The starter's template has no place for instructions; it was trained for what it does.
+fn instructions(model: &Model) -> Option<String> {
+    let today = clock::now().to_zoned(TimeZone::system()).date();
+    (!model.is_starter()).then(|| system_prompt(&today.to_string()))
+}

@@ -1,0 +1,289 @@
+//! The models that can answer: the starter, and GGUF files that stay where the user has them.
+//!
+//! Invariant: at most one model is kept in memory beyond the turns that use it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use lectern_core::{ChatModel, ModelId, ToolMode};
+use lectern_local::{
+    Inspection, LocalModel, LocalOptions, ModelFileError, ModelFileInfo, WorkerCommand, read_info,
+};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::entry;
+use crate::home::Home;
+use crate::settings::{ModelEntry, ModelOptions, SamplingEntry, Settings};
+use crate::starter::{self, STARTER_ID};
+use crate::unusable::Unusable;
+use crate::vaults::{reason, slug};
+use crate::view::{ModelView, Problem};
+
+/// One model of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Its id.
+    pub id: ModelId,
+    /// Its file; none for the starter.
+    pub path: Option<PathBuf>,
+    /// How it is used.
+    pub options: ModelOptions,
+}
+
+impl Model {
+    fn starter() -> Self {
+        // It can only copy, so the likeliest token is the right one, and a reply that does not end is a loop.
+        let sampling =
+            SamplingEntry { temperature: Some(0.0), max_tokens: Some(1024), ..SamplingEntry::default() };
+        let options = ModelOptions {
+            tool_mode: Some(ToolMode::Native),
+            sampling: Some(sampling),
+            ..ModelOptions::default()
+        };
+        Self { id: STARTER_ID.into(), path: None, options }
+    }
+
+    fn of_entry(entry: &ModelEntry) -> Self {
+        Self { id: entry.id.clone(), path: Some(entry.path.clone()), options: entry.options.clone() }
+    }
+
+    /// Whether it is the built-in one.
+    pub fn is_starter(&self) -> bool {
+        self.path.is_none()
+    }
+}
+
+/// All models of the settings, the starter first.
+pub fn of_settings(settings: &Settings) -> Vec<Model> {
+    std::iter::once(Model::starter()).chain(settings.models.iter().map(Model::of_entry)).collect()
+}
+
+/// The model that a person named: an id of the list, or else a file that is used without being added.
+pub fn named(text: &str, settings: &Settings) -> Result<Model, Problem> {
+    let models = of_settings(settings);
+    if let Some(model) = models.iter().find(|model| model.id.as_str() == text) {
+        return Ok(model.clone());
+    }
+    let path = Path::new(text);
+    let looks_like_file =
+        text.contains(std::path::MAIN_SEPARATOR) || text.ends_with(".gguf") || path.exists();
+    if !looks_like_file {
+        let ids: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
+        return Err(Problem::new("unknown_model", format!("there is no model `{text}`"))
+            .hint(format!("Name a GGUF file, or one of: {}.", ids.join(", "))));
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(model) = models.iter().find(|model| model.path.as_ref() == Some(&path)) {
+        return Ok(model.clone());
+    }
+    let taken = |id: &str| models.iter().any(|model| model.id.as_str() == id);
+    Ok(Model { id: free_id(&path, taken), path: Some(path), options: ModelOptions::default() })
+}
+
+/// Adds a file to the settings, or finds it there. The file is read, not copied.
+pub fn add(settings: &mut Settings, path: &Path) -> Model {
+    if let Some(entry) = settings.models.iter().find(|entry| entry.path == path) {
+        return Model::of_entry(entry);
+    }
+    let taken = |id: &str| id == STARTER_ID || settings.models.iter().any(|entry| entry.id.as_str() == id);
+    let id = free_id(path, taken);
+    let entry = ModelEntry { id, path: path.to_owned(), options: ModelOptions::default() };
+    let model = Model::of_entry(&entry);
+    settings.models.push(entry);
+    model
+}
+
+/// Takes a model out of the settings; its file stays.
+pub fn remove(settings: &mut Settings, id: &ModelId) -> Result<(), Problem> {
+    if id.as_str() == STARTER_ID {
+        return Err(Problem::new("starter_stays", "the starter model is built in and can't be removed"));
+    }
+    let before = settings.models.len();
+    settings.models.retain(|entry| entry.id != *id);
+    if settings.models.len() == before {
+        return Err(unknown(id));
+    }
+    if settings.model.as_ref() == Some(id) {
+        settings.model = None;
+    }
+    Ok(())
+}
+
+/// There is no such model.
+pub fn unknown(id: &ModelId) -> Problem {
+    Problem::new("unknown_model", format!("there is no model `{id}`"))
+        .hint("`lectern models list` shows them.")
+}
+
+/// What is known of files, and the model in memory.
+pub struct Models {
+    home: Home,
+    worker: WorkerCommand,
+    // A std mutex: nothing awaits while it is held.
+    known: Mutex<HashMap<PathBuf, Known>>,
+    loaded: AsyncMutex<Option<(Model, Arc<LocalModel>)>>,
+}
+
+/// What a file said of itself when it had this size and time.
+struct Known {
+    stamp: Stamp,
+    info: Result<ModelFileInfo, Problem>,
+}
+
+type Stamp = Option<(u64, SystemTime)>;
+
+impl Models {
+    /// Nothing is read yet.
+    pub fn new(home: Home, executable: &Path) -> Self {
+        let worker = entry::worker_command(executable);
+        Self { home, worker, known: Mutex::default(), loaded: AsyncMutex::default() }
+    }
+
+    /// What a file says of itself. Its header is read once per change of the file.
+    pub fn inspect(&self, path: &Path) -> Result<ModelFileInfo, Problem> {
+        let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.len(), meta.modified().ok()?)));
+        if let Some(known) = lock(&self.known).get(path).filter(|known| known.stamp == stamp) {
+            return known.info.clone();
+        }
+        let info = read_info(path).map_err(|error| bad_file(&error));
+        lock(&self.known).insert(path.to_owned(), Known { stamp, info: info.clone() });
+        info
+    }
+
+    /// A model as the shells show it.
+    pub fn view(&self, model: &Model) -> ModelView {
+        let Some(path) = &model.path else { return self.starter_view(model) };
+        let info = self.inspect(path);
+        let file_name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let view = ModelView {
+            id: model.id.clone(),
+            name: file_name,
+            path: Some(path.display().to_string()),
+            size: None,
+            architecture: None,
+            parameters: None,
+            quantisation: None,
+            context_length: model.options.context_length,
+            tool_mode: model.options.tool_mode.unwrap_or_default(),
+            starter: false,
+            problem: None,
+        };
+        match info {
+            Ok(info) => with_info(view, &info, &model.options),
+            Err(problem) => ModelView { problem: Some(problem), ..view },
+        }
+    }
+
+    fn starter_view(&self, model: &Model) -> ModelView {
+        let view = ModelView {
+            id: model.id.clone(),
+            name: "Lectern Starter".to_owned(),
+            path: None,
+            size: Some(starter::size()),
+            architecture: None,
+            parameters: None,
+            quantisation: None,
+            context_length: None,
+            tool_mode: ToolMode::Native,
+            starter: true,
+            problem: None,
+        };
+        match starter::install(&self.home).and_then(|path| self.inspect(&path)) {
+            Ok(info) => ModelView {
+                name: view.name.clone(),
+                path: None,
+                size: view.size,
+                ..with_info(view, &info, &model.options)
+            },
+            Err(problem) => ModelView { problem: Some(problem), ..view },
+        }
+    }
+
+    /// The same with what llama.cpp makes of the chat template; a worker looks at it.
+    pub async fn examine(&self, path: &Path) -> Result<Inspection, Problem> {
+        lectern_local::inspect(path, &self.worker).await.map_err(|error| bad_file(&error))
+    }
+
+    /// The model ready to be asked. Its file is loaded with the first question; a file that can't be used is an error
+    /// of that turn, so that the question is kept.
+    pub async fn open(&self, model: &Model) -> Result<Arc<dyn ChatModel>, Problem> {
+        let mut loaded = self.loaded.lock().await;
+        if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of == model) {
+            return Ok(Arc::clone(open) as Arc<dyn ChatModel>);
+        }
+        let path = match &model.path {
+            Some(path) => path.clone(),
+            None => self.installed_starter().await?,
+        };
+        let options = LocalOptions { context: model.options.context_length, ..LocalOptions::default() };
+        let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {
+            Ok(open) => Arc::new(open),
+            Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
+        };
+        // The one before stays in memory only as long as a turn uses it.
+        *loaded = Some((model.clone(), Arc::clone(&open)));
+        Ok(open)
+    }
+
+    /// Ends the model's process. A turn that uses it fails.
+    pub async fn close(&self) {
+        if let Some((_, open)) = self.loaded.lock().await.take() {
+            open.unload().await;
+        }
+    }
+
+    /// The starter's file; megabytes are compared or written.
+    async fn installed_starter(&self) -> Result<PathBuf, Problem> {
+        let home = self.home.clone();
+        let installed = tokio::task::spawn_blocking(move || starter::install(&home)).await;
+        installed.map_err(|error| Problem::new("defect", format!("write the starter model: {error}")))?
+    }
+}
+
+fn with_info(view: ModelView, info: &ModelFileInfo, options: &ModelOptions) -> ModelView {
+    ModelView {
+        name: if info.name.is_empty() { view.name } else { info.name.clone() },
+        size: Some(info.file_bytes),
+        architecture: Some(info.architecture.clone()),
+        parameters: Some(info.parameters),
+        quantisation: Some(info.quantization.clone()),
+        context_length: options.context_length.or(Some(info.context_length)),
+        tool_mode: options.tool_mode.unwrap_or_else(|| tool_mode_of(info)),
+        ..view
+    }
+}
+
+/// A template that speaks of tools knows them; any other model gets them described in the prompt.
+fn tool_mode_of(info: &ModelFileInfo) -> ToolMode {
+    match &info.template {
+        Some(template) if template.contains("tools") => ToolMode::Native,
+        Some(_) | None => ToolMode::Prompted,
+    }
+}
+
+fn bad_file(error: &ModelFileError) -> Problem {
+    Problem::from_error("bad_model_file", error).hint("Choose another GGUF file, or load this one again.")
+}
+
+fn free_id(path: &Path, taken: impl Fn(&str) -> bool) -> ModelId {
+    let name = slug(&path.file_stem().unwrap_or_default().to_string_lossy());
+    let stem = if name.is_empty() { "model".to_owned() } else { name };
+    let mut candidates = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}")));
+    ModelId(candidates.find(|id| !taken(id)).unwrap_or_default())
+}
+
+/// The absolute path of a model file that is there.
+pub fn file_of(path: &Path) -> Result<PathBuf, Problem> {
+    let problem = |reason: String| {
+        Problem::new("bad_model_file", format!("model file `{}`: {reason}", path.display()))
+            .hint("Choose an existing GGUF file.")
+    };
+    std::fs::metadata(path).map_err(|error| problem(reason(&error)))?;
+    std::path::absolute(path).map_err(|error| problem(reason(&error)))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,28 @@
+//! What one run of Lectern does otherwise than the settings say.
+
+use std::path::PathBuf;
+
+use lectern_core::Rule;
+
+use crate::settings::SamplingEntry;
+
+/// Overrides for one run; the default is to do as the settings say. None of it is written to the settings.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// The executable that has the subcommands of [`crate::entry`]; none for the running one.
+    pub executable: Option<PathBuf>,
+    /// A model by its id, or a GGUF file.
+    pub model: Option<String>,
+    /// Folders of notes in place of the vaults in the settings; empty for those.
+    pub vaults: Vec<PathBuf>,
+    /// A file of servers in place of those in the settings. Then no vault is served that is not named here.
+    pub mcp_config: Option<PathBuf>,
+    /// Starts no server at all, for a shell that only looks at the models.
+    pub without_servers: bool,
+    /// Rules beside those in the settings.
+    pub rules: Vec<Rule>,
+    /// Sampling over that of the model.
+    pub sampling: SamplingEntry,
+    /// Steps of a turn at most.
+    pub max_steps: Option<u32>,
+}

@@ -1,0 +1,45 @@
+//! Stands for a model whose file can't be used: every reply is the reason.
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use lectern_core::{ChatModel, ChatRequest, Delta, ModelError, ModelErrorCode, ModelId, ModelInfo, ToolMode};
+use tokio_util::sync::CancellationToken;
+
+use crate::view::Problem;
+
+/// A model that can't answer, and why.
+pub struct Unusable {
+    info: ModelInfo,
+    problem: Problem,
+}
+
+impl Unusable {
+    /// With the reason.
+    pub fn new(id: ModelId, problem: Problem) -> Self {
+        let info = ModelInfo {
+            name: id.0.clone(),
+            id,
+            tool_mode: ToolMode::Native,
+            context_length: None,
+            vision: false,
+            remote: false,
+        };
+        Self { info, problem }
+    }
+}
+
+impl ChatModel for Unusable {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn stream(&self, _: ChatRequest, _: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let error = ModelError {
+            code: ModelErrorCode::BadModelFile,
+            message: self.problem.message.clone(),
+            hint: self.problem.hint.clone(),
+            detail: None,
+        };
+        stream::iter([Err(error)]).boxed()
+    }
+}

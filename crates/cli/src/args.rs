@@ -1,0 +1,240 @@
+//! What can be typed after `lectern`.
+//!
+//! Invariant: only shapes; nothing is read, started or printed here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Ask your notes, with a model that runs on this computer.
+#[derive(Debug, Parser)]
+#[command(name = "lectern", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// Where conversations, settings and models are kept [default: the platform's data folder]
+    #[arg(long, global = true, value_name = "DIR", env = "LECTERN_HOME", hide_env_values = true)]
+    pub home: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Ask one question and print the answer
+    Ask(Ask),
+    /// Talk in the terminal; /x ends it
+    Chat(Chat),
+    /// The models that can answer
+    #[command(subcommand)]
+    Models(Models),
+    /// The MCP servers that can be used
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// Serve a folder of Markdown notes as an MCP server on standard input and output
+    Vault(Vault),
+    /// Check the home, the model and the servers
+    Doctor(Doctor),
+    /// For those who work on Lectern
+    #[command(subcommand)]
+    Debug(Debug),
+}
+
+/// Which model, servers and permissions a turn uses.
+#[derive(Debug, Args, Default)]
+pub struct Use {
+    /// A model by its id, or a GGUF file
+    #[arg(long, value_name = "ID|PATH")]
+    pub model: Option<String>,
+    /// A folder of notes, in place of the vaults in the settings; can be given more than once
+    #[arg(long, value_name = "DIR")]
+    pub vault: Vec<PathBuf>,
+    /// A file of `mcpServers`; its servers are used in place of those in the settings
+    #[arg(long, value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
+    /// Run without asking: all, server:ID, tool:NAME or a tool's name; can be given more than once
+    #[arg(long, value_name = "RULE")]
+    pub allow: Vec<String>,
+    /// Run every tool without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Continue this conversation
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// Model calls in one turn at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_steps: Option<u32>,
+    /// Tokens in one step at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
+    /// 0 always takes the likeliest token
+    #[arg(long, value_name = "X", value_parser = temperature)]
+    pub temperature: Option<f32>,
+    /// The same seed gives the same answer
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
+}
+
+/// Ask one question and print the answer.
+#[derive(Debug, Args)]
+pub struct Ask {
+    #[command(flatten)]
+    pub with: Use,
+    /// Print each event as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The question; `-` reads it from standard input
+    pub text: String,
+}
+
+/// Talk in the terminal.
+#[derive(Debug, Args)]
+pub struct Chat {
+    #[command(flatten)]
+    pub with: Use,
+}
+
+/// The models that can answer.
+#[derive(Debug, Subcommand)]
+pub enum Models {
+    /// List them
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what a GGUF file holds
+    Inspect {
+        /// The file
+        path: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a GGUF file; it stays where it is
+    Add {
+        /// The file
+        path: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a model off the list; its file stays
+    #[command(visible_alias = "remove")]
+    Rm {
+        /// Its id
+        id: String,
+    },
+    /// Choose the model that answers when none is named
+    Use {
+        /// Its id
+        id: String,
+    },
+}
+
+/// The MCP servers that can be used.
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Start them and list their states and tools
+    List {
+        #[command(flatten)]
+        with: Servers,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which servers to start.
+#[derive(Debug, Args, Default)]
+pub struct Servers {
+    /// A folder of notes, in place of the vaults in the settings; can be given more than once
+    #[arg(long, value_name = "DIR")]
+    pub vault: Vec<PathBuf>,
+    /// A file of `mcpServers`; its servers are used in place of those in the settings
+    #[arg(long, value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
+}
+
+/// Serve a folder of notes.
+#[derive(Debug, Args)]
+pub struct Vault {
+    /// The folder
+    pub folder: PathBuf,
+}
+
+/// Check everything.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[command(flatten)]
+    pub with: Servers,
+}
+
+/// For those who work on Lectern.
+#[derive(Debug, Subcommand)]
+pub enum Debug {
+    /// Read replies as a model's chat format would: lines of {"text": …} to content, reasoning and tool calls
+    Parse(Parse),
+    /// Check arguments: lines of {"schema": …, "arguments": …} to {"valid": …, "errors": […]}
+    Validate,
+    /// Ask fixed questions about a vault and count the right answers
+    Score(Score),
+}
+
+/// Read replies as a model's chat format would.
+#[derive(Debug, Args)]
+pub struct Parse {
+    /// A chat template
+    #[arg(long, value_name = "FILE", required_unless_present = "model", conflicts_with = "model")]
+    pub template: Option<PathBuf>,
+    /// A GGUF file whose template is used
+    #[arg(long, value_name = "PATH")]
+    pub model: Option<PathBuf>,
+    /// A JSON list of tools: {"name", "description", "parameters"} or OpenAI's {"type": "function", "function": …}
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+    /// The texts may be cut off
+    #[arg(long)]
+    pub partial: bool,
+}
+
+/// Ask fixed questions about a vault and count the right answers.
+#[derive(Debug, Args)]
+pub struct Score {
+    /// Lines of {"id", "lang", "question", "kind", "path", "quote", "tools"}
+    #[arg(long, value_name = "FILE")]
+    pub questions: PathBuf,
+    /// The notes [default: the sample vault]; a copy is used
+    #[arg(long, value_name = "DIR")]
+    pub vault: Option<PathBuf>,
+    /// A model by its id, or a GGUF file
+    #[arg(long, value_name = "ID|PATH")]
+    pub model: Option<String>,
+    /// Only questions whose id begins so
+    #[arg(long, value_name = "PREFIX")]
+    pub only: Option<String>,
+    /// Fail when fewer are right
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub floor: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn temperature(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(value) if (0.0..=10.0).contains(&value) => Ok(value),
+        Ok(_) | Err(_) => Err("not a number from 0 to 10".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,134 @@
+//! `lectern ask`: one question, its answer, its events.
+
+use std::io::{self, Read, Stderr, Stdout, Write};
+
+use lectern_app::settings::SamplingEntry;
+use lectern_app::view::{Problem, SendRequest, ServerState};
+use lectern_app::{Engine, EngineOptions, Home, rules};
+use lectern_core::{Event, TurnOutcome};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{Ask, Use};
+use crate::exit::Exit;
+use crate::follow::{self, Sink};
+use crate::interrupt::Interrupts;
+use crate::output::{Printer, Style, printable};
+use crate::permit::Asker;
+
+/// Asks, prints, and says how it ended.
+pub async fn run(home: impl Fn() -> Result<Home, Problem>, ask: Ask) -> Result<Exit, Problem> {
+    let cancel = Interrupts::listen().next();
+    let text = text(&ask.text)?;
+    let engine = Engine::open(home()?, options(&ask.with)?)?;
+    let asked = one_question(&engine, &ask, text, &cancel).await;
+    engine.shutdown().await;
+    asked
+}
+
+async fn one_question(
+    engine: &Engine,
+    ask: &Ask,
+    text: String,
+    cancel: &CancellationToken,
+) -> Result<Exit, Problem> {
+    if !ready(engine, cancel).await {
+        return Ok(Exit::Cancelled);
+    }
+    let conversation = ask.with.conversation.clone().map(Into::into);
+    let receipt = engine.send(SendRequest { conversation, text }).await?;
+    let asker = Asker::at_terminal();
+    let outcome = if ask.json {
+        follow::turn(engine, &receipt, &mut JsonLines, asker, cancel).await?
+    } else {
+        let mut printer = Printer::new(io::stdout(), io::stderr(), Style::of_stderr());
+        let outcome = follow::turn(engine, &receipt, &mut printer, asker, cancel).await?;
+        say_how_to_go_on(ask, &receipt.conversation.0, &outcome);
+        outcome
+    };
+    Ok(Exit::of_outcome(&outcome))
+}
+
+/// Waits for the servers, and says which of them are of no use. False when the user did not want to wait.
+pub async fn ready(engine: &Engine, cancel: &CancellationToken) -> bool {
+    tokio::select! {
+        () = engine.servers_ready() => {}
+        () = cancel.cancelled() => return false,
+    }
+    for server in engine.servers() {
+        if let ServerState::Failed { problem } = server.state {
+            let detail = problem.detail.as_deref().map(|text| format!("\n{text}")).unwrap_or_default();
+            let _ = writeln!(io::stderr(), "! {}", printable(&format!("{}{detail}", problem.message)));
+        }
+    }
+    true
+}
+
+/// The overrides that were typed.
+pub fn options(with: &Use) -> Result<EngineOptions, Problem> {
+    let mut allowed =
+        with.allow.iter().map(|text| rules::parse_allow(text)).collect::<Result<Vec<_>, _>>()?;
+    if with.yes {
+        allowed.push(rules::parse_allow("all")?);
+    }
+    let sampling = SamplingEntry {
+        temperature: with.temperature,
+        seed: with.seed,
+        max_tokens: with.max_tokens,
+        ..SamplingEntry::default()
+    };
+    Ok(EngineOptions {
+        model: with.model.clone(),
+        vaults: with.vault.clone(),
+        mcp_config: with.mcp_config.clone(),
+        rules: allowed,
+        sampling,
+        max_steps: with.max_steps,
+        ..EngineOptions::default()
+    })
+}
+
+fn text(typed: &str) -> Result<String, Problem> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = io::stdin().read_to_end(&mut bytes);
+    read.map_err(|error| {
+        Problem::new("no_question", format!("read the question from standard input: {error}"))
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}
+
+/// Only at a terminal, where somebody may want to.
+fn say_how_to_go_on(ask: &Ask, conversation: &str, outcome: &TurnOutcome) {
+    if ask.with.conversation.is_none() && *outcome == TurnOutcome::Completed && Style::of_stderr().rewrite {
+        let _ = writeln!(io::stderr(), "go on with: lectern ask --conversation {conversation} …");
+    }
+}
+
+impl Sink for Printer<Stdout, Stderr> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.event(event)
+    }
+
+    fn remark(&mut self, text: &str) -> io::Result<()> {
+        self.remark(text)
+    }
+}
+
+/// Each event as one line of JSON, in the shape that the window gets.
+struct JsonLines;
+
+impl Sink for JsonLines {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let mut line = serde_json::to_vec(event)?;
+        line.push(b'\n');
+        let mut out = io::stdout().lock();
+        out.write_all(&line)?;
+        out.flush()
+    }
+
+    fn remark(&mut self, text: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{}", printable(text))
+    }
+}
