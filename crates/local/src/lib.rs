@@ -3,4 +3,22 @@
 //! Invariant: llama.cpp never computes inside the application's own process; what it does to the worker is an
 //! error of one reply.
 
+mod child;
+mod deltas;
 pub mod gguf;
+mod messages;
+mod model;
+mod native;
+mod parse;
+pub mod prompted;
+mod protocol;
+mod tools;
+mod worker;
+
+pub use child::WorkerCommand;
+pub use gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
+pub use model::{LocalModel, LocalOptions};
+pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
+pub use protocol::Misbehaviour;
+pub use tools::{Inspection, TextParser, ToolSupport, inspect};
+pub use worker::worker_main;

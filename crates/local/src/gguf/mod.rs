@@ -9,5 +9,6 @@ mod info;
 mod read;
 
 pub use fault::{FileFault, ModelFileError};
+pub(crate) use info::USUAL_CONTEXT;
 pub use info::{ModelFileInfo, read_info};
 pub use read::{Array, Header, TensorInfo, Value};

@@ -1,0 +1,175 @@
+//! The worker as seen from the application: start it, talk to it, and find out how it died.
+//!
+//! Invariant: the worker is reached through its standard streams only, and is killed when this handle goes.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, Command};
+use tokio::sync::mpsc;
+
+use crate::protocol::{Event, Request};
+use crate::worker::MISBEHAVE_VARIABLE;
+
+/// How a worker is started: an executable that calls [`crate::worker_main`] when given these arguments.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    may_misbehave: bool,
+}
+
+impl WorkerCommand {
+    /// This executable with these arguments.
+    pub fn new(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Self { program: program.into(), arguments, may_misbehave: false }
+    }
+
+    /// Allows [`crate::Misbehaviour`], for tests of recovery.
+    pub fn allow_misbehaviour(mut self) -> Self {
+        self.may_misbehave = true;
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            // Spinning OpenMP threads cost 2 to 15 times on a busy machine.
+            .env("OMP_WAIT_POLICY", "passive")
+            // ggml would start a debugger to print a backtrace.
+            .env("GGML_NO_BACKTRACE", "1")
+            .env_remove(MISBEHAVE_VARIABLE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if self.may_misbehave {
+            command.env(MISBEHAVE_VARIABLE, "1");
+        }
+        // Ctrl-C in a terminal is a question to the application, not to its worker.
+        #[cfg(unix)]
+        command.process_group(0);
+        command
+    }
+}
+
+/// How a worker died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Death {
+    /// E.g. `signal: 6 (SIGABRT)`.
+    pub(crate) status: String,
+    /// The last lines of its standard error.
+    pub(crate) lines: Vec<String>,
+}
+
+/// A running worker.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    requests: ChildStdin,
+    events: mpsc::UnboundedReceiver<Event>,
+    lines: Arc<Mutex<VecDeque<String>>>,
+    jobs: u64,
+}
+
+const KEPT_LINES: usize = 30;
+const LONGEST_LINE: usize = 500;
+/// A process whose output has ended is about to end itself.
+const DYING: Duration = Duration::from_millis(500);
+
+impl Child {
+    /// Starts a worker.
+    pub(crate) fn start(command: &WorkerCommand) -> std::io::Result<Self> {
+        let mut process = command.command().spawn()?;
+        let missing = || std::io::Error::other("the worker's standard streams are missing");
+        let requests = process.stdin.take().ok_or_else(missing)?;
+        let output = process.stdout.take().ok_or_else(missing)?;
+        let errors = process.stderr.take().ok_or_else(missing)?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        tokio::spawn(read_events(output, sender));
+        tokio::spawn(keep_lines(errors, Arc::clone(&lines)));
+        Ok(Self { process, requests, events, lines, jobs: 0 })
+    }
+
+    /// A number for the next job.
+    pub(crate) fn next_job(&mut self) -> u64 {
+        self.jobs += 1;
+        self.jobs
+    }
+
+    /// Sends a request. A worker that no longer reads shows that by the end of its events.
+    pub(crate) async fn send(&mut self, request: &Request) {
+        if let Ok(mut line) = serde_json::to_vec(request) {
+            line.push(b'\n');
+            if self.requests.write_all(&line).await.is_ok() {
+                let _ = self.requests.flush().await;
+            }
+        }
+    }
+
+    /// The next event of a job; none when the worker is gone.
+    pub(crate) async fn event_of(&mut self, job: u64) -> Option<Event> {
+        loop {
+            let event = self.events.recv().await?;
+            if event.job() == job {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Ends the worker and says how it died.
+    pub(crate) async fn autopsy(mut self) -> Death {
+        let ended = tokio::time::timeout(DYING, self.process.wait()).await;
+        let status = match ended {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => {
+                let _ = self.process.kill().await;
+                "it no longer answered and was killed".to_owned()
+            }
+        };
+        let lines = self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default();
+        Death { status, lines }
+    }
+
+    /// Ends the worker.
+    pub(crate) async fn kill(mut self) {
+        let _ = self.process.kill().await;
+    }
+
+    /// The process id, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+}
+
+async fn read_events(output: impl AsyncRead + Unpin, events: mpsc::UnboundedSender<Event>) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        // Other lines come from a library that prints.
+        if let Ok(event) = serde_json::from_str(&line)
+            && events.send(event).is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn keep_lines(errors: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>) {
+    let mut lines = BufReader::new(errors).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if let Ok(mut kept) = kept.lock() {
+            if kept.len() == KEPT_LINES {
+                kept.pop_front();
+            }
+            kept.push_back(line.chars().take(LONGEST_LINE).collect());
+        }
+    }
+}

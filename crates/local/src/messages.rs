@@ -1,0 +1,235 @@
+//! From a request of the core to the messages and tools that a chat template takes (OpenAI's shape).
+//!
+//! Invariant: pure and deterministic; the same history gives the same messages, so that caches stay good.
+
+use lectern_core::message::text_of;
+use lectern_core::{
+    AssistantMessage, ChatRequest, Message, Part, ToolCall, ToolOutcome, ToolResult, ToolSpec, UserMessage,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::prompted::instructions;
+
+/// How tools are brought to the model in this request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Through the template.
+    Native,
+    /// In the instructions.
+    Prompted,
+}
+
+/// Tools in OpenAI's shape.
+pub(crate) fn tools_of(specs: &[ToolSpec]) -> Vec<Value> {
+    let one = |spec: &ToolSpec| {
+        json!({
+            "type": "function",
+            "function": {
+                "name": spec.name.as_str(),
+                "description": spec.description,
+                "parameters": spec.input_schema,
+            },
+        })
+    };
+    specs.iter().map(one).collect()
+}
+
+/// The messages of a request.
+pub(crate) fn messages_of(request: &ChatRequest, form: Form) -> Vec<Value> {
+    let mut out = Vec::new();
+    let mut system = request.system.clone().unwrap_or_default();
+    if form == Form::Prompted && !request.tools.is_empty() {
+        if !system.is_empty() {
+            system.push_str("\n\n");
+        }
+        system.push_str(&instructions(&tools_of(&request.tools)));
+    }
+    if !system.is_empty() {
+        out.push(json!({ "role": "system", "content": system }));
+    }
+    let mut ids = CallIds::default();
+    for message in &request.messages {
+        let value = match (message, form) {
+            (Message::User(user), _) => json!({ "role": "user", "content": user_text(user) }),
+            (Message::Assistant(assistant), Form::Native) => native_reply(assistant, &mut ids),
+            (Message::Assistant(assistant), Form::Prompted) => prompted_reply(assistant),
+            (Message::Tool(result), Form::Native) => native_result(result, &mut ids),
+            (Message::Tool(result), Form::Prompted) => prompted_result(result),
+        };
+        push(&mut out, value, form);
+    }
+    out
+}
+
+/// Templates without tools want users and assistants to take turns, so results and questions are joined.
+fn push(out: &mut Vec<Value>, value: Value, form: Form) {
+    let both_users = |last: &Value| last["role"] == "user" && value["role"] == "user";
+    match out.last_mut() {
+        Some(last) if form == Form::Prompted && both_users(last) => {
+            let joined = format!("{}\n{}", text_at(last), text_at(&value));
+            last["content"] = Value::String(joined);
+        }
+        Some(_) | None => out.push(value),
+    }
+}
+
+fn text_at(message: &Value) -> &str {
+    message["content"].as_str().unwrap_or_default()
+}
+
+fn user_text(user: &UserMessage) -> String {
+    let mut out = Vec::new();
+    for part in &user.parts {
+        match part {
+            Part::Text { text } => out.push(text.clone()),
+            Part::Resource(resource) => {
+                let text = resource.text.as_deref().unwrap_or("(not embedded)");
+                out.push(format!("[{}]\n{text}", resource.uri));
+            }
+            Part::Image(_) => out.push("[an image that this model cannot see]".to_owned()),
+            Part::Thinking(_) | Part::ToolCall(_) => {}
+        }
+    }
+    out.join("\n\n")
+}
+
+fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {
+    let mut out = json!({ "role": "assistant", "content": reply.text() });
+    let thinking = thinking_of(reply);
+    if !thinking.is_empty() {
+        out["reasoning_content"] = Value::String(thinking);
+    }
+    if reply.has_tool_calls() {
+        let one = |call: &ToolCall| {
+            json!({
+                "id": ids.short(call.id.as_str()),
+                "type": "function",
+                "function": { "name": call.tool.as_str(), "arguments": arguments_text(call) },
+            })
+        };
+        out["tool_calls"] = reply.tool_calls().map(one).collect();
+    }
+    with_raw(out, reply)
+}
+
+/// Malformed arguments are shown as an empty object: templates parse them. The result says what was wrong.
+fn arguments_text(call: &ToolCall) -> String {
+    Value::Object(call.arguments.clone()).to_string()
+}
+
+fn prompted_reply(reply: &AssistantMessage) -> Value {
+    let mut text = reply.text();
+    for call in reply.tool_calls() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let written = json!({ "name": call.tool.as_str(), "arguments": call.arguments });
+        text.push_str(&format!("<tool_call>\n{written}\n</tool_call>"));
+    }
+    with_raw(json!({ "role": "assistant", "content": text }), reply)
+}
+
+fn native_result(result: &ToolResult, ids: &mut CallIds) -> Value {
+    json!({
+        "role": "tool",
+        "tool_call_id": ids.short(result.call.as_str()),
+        "name": result.tool.as_str(),
+        "content": result_text(result),
+    })
+}
+
+fn prompted_result(result: &ToolResult) -> Value {
+    let text = format!("<tool_response>\n{}\n</tool_response>", result_text(result));
+    json!({ "role": "user", "content": text })
+}
+
+fn result_text(result: &ToolResult) -> String {
+    let text = result.text();
+    if !text.is_empty() {
+        return text;
+    }
+    match result.outcome {
+        ToolOutcome::Succeeded => "(the tool gave no text)",
+        ToolOutcome::Failed => "The tool failed.",
+        ToolOutcome::Denied => "The user did not allow this call.",
+        ToolOutcome::Cancelled => "The user stopped this call.",
+    }
+    .to_owned()
+}
+
+fn thinking_of(reply: &AssistantMessage) -> String {
+    let thought = |part: &Part| match part {
+        Part::Thinking(thinking) => Some(thinking.text.clone()),
+        Part::Text { .. } | Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => None,
+    };
+    reply.parts.iter().filter_map(thought).collect()
+}
+
+/// Numbers calls through a history. Some templates want ids of nine letters and digits, no more, no less.
+#[derive(Default)]
+struct CallIds(Vec<String>);
+
+impl CallIds {
+    fn short(&mut self, id: &str) -> String {
+        let place = self.0.iter().position(|known| known == id).unwrap_or_else(|| {
+            self.0.push(id.to_owned());
+            self.0.len() - 1
+        });
+        format!("call{place:05}")
+    }
+}
+
+/// What is stored with a reply, so that the cache can be continued with the tokens it was generated as.
+pub(crate) fn provider_data(raw: &str, reply: &Spoken) -> Value {
+    json!({ "lectern_local": { "raw": raw, "of": reply.digest() } })
+}
+
+/// The raw text goes along only while the message still says what was generated.
+fn with_raw(mut value: Value, reply: &AssistantMessage) -> Value {
+    let data = reply.provider_data.as_ref().and_then(|data| data.get("lectern_local"));
+    let raw = data.filter(|data| data["of"] == Spoken::of(reply).digest()).and_then(|data| data["raw"].as_str());
+    if let Some(raw) = raw {
+        value["raw"] = Value::String(raw.to_owned());
+    }
+    value
+}
+
+/// What a reply says, however it was cut into parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Spoken {
+    pub(crate) text: String,
+    pub(crate) thinking: String,
+    /// Names, and arguments as JSON text.
+    pub(crate) calls: Vec<(String, String)>,
+}
+
+impl Spoken {
+    fn of(reply: &AssistantMessage) -> Self {
+        let written = |call: &ToolCall| {
+            (call.tool.0.clone(), call.malformed.clone().unwrap_or_else(|| arguments_text(call)))
+        };
+        Self {
+            text: text_of(&reply.parts),
+            thinking: thinking_of(reply),
+            calls: reply.tool_calls().map(written).collect(),
+        }
+    }
+
+    /// The same for every way of writing the same arguments.
+    fn digest(&self) -> String {
+        let calls: Vec<Value> = self
+            .calls
+            .iter()
+            .map(|(name, arguments)| {
+                let parsed = serde_json::from_str::<Value>(arguments);
+                json!([name, parsed.unwrap_or_else(|_| Value::String(arguments.clone()))])
+            })
+            .collect();
+        let text = json!([self.text, self.thinking, calls]).to_string();
+        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

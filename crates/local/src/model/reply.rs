@@ -1,0 +1,355 @@
+//! One reply of a local model, from the request to the last delta.
+//!
+//! Invariant: the stream ends with `Finished` or with one error; after a cancel it ends within a tenth of a
+//! second, whatever the worker does. A worker that does not stop is killed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lectern_core::{
+    ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ToolChoice, ToolMode, Usage,
+};
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, Worker};
+use crate::child::{Child, Death};
+use crate::deltas::Deltas;
+use crate::gguf::{FileFault, ModelFileError, read_info};
+use crate::messages::{Form, messages_of, provider_data, tools_of};
+use crate::prompted::any_call_schema;
+use crate::protocol::{Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, WorkerError};
+use crate::tools::ToolSupport;
+
+/// What a cancelled reply waits for the worker's last words.
+const LAST_WORDS: Duration = Duration::from_millis(80);
+/// What a cancelled worker gets before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// A load that says nothing for so long hangs.
+const SILENT_LOAD: Duration = Duration::from_secs(120);
+
+/// One reply.
+pub(super) struct ReplyTask {
+    shared: Arc<Shared>,
+    request: ChatRequest,
+    cancel: CancellationToken,
+    out: UnboundedSender<Result<Delta, ModelError>>,
+    form: Form,
+    deltas: Deltas,
+}
+
+/// How waiting for an event ended.
+enum Waited {
+    Event(Event),
+    Died,
+    Cancelled,
+    Silent,
+}
+
+/// How a job ended early.
+enum Stop {
+    /// The worker is fine.
+    Failed(ModelError),
+    /// The worker is gone or has to go.
+    Dead(ModelError),
+    /// The user stopped it; the worker is to say that it has.
+    Cancelled(u64),
+}
+
+impl ReplyTask {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        request: ChatRequest,
+        cancel: CancellationToken,
+        out: UnboundedSender<Result<Delta, ModelError>>,
+    ) -> Self {
+        let form = match (request.tool_mode, shared.tools) {
+            (ToolMode::Native | ToolMode::Off, ToolSupport::Native) => Form::Native,
+            (ToolMode::Prompted, _) | (_, ToolSupport::Prompted) => Form::Prompted,
+        };
+        let mut request = request;
+        if request.tool_mode == ToolMode::Off {
+            request.tools.clear();
+        }
+        let callable = match request.tool_choice {
+            ToolChoice::None => Vec::new(),
+            ToolChoice::Auto | ToolChoice::Required | ToolChoice::Tool(_) => {
+                request.tools.iter().map(|tool| tool.name.0.clone()).collect()
+            }
+        };
+        Self { shared, request, cancel, out, form, deltas: Deltas::new(form, callable) }
+    }
+
+    /// Writes the reply to its end.
+    pub(super) async fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let mut worker = tokio::select! {
+            biased;
+            () = self.stopped() => return self.finish(FinishReason::Cancelled),
+            worker = shared.worker.lock() => worker,
+        };
+        let Some(mut child) = self.take_child(&mut worker) else { return };
+        match self.drive(&mut worker, &mut child).await {
+            Ok(()) => worker.child = Some(child),
+            Err(Stop::Failed(error)) => {
+                worker.child = Some(child);
+                self.send(Err(error));
+            }
+            Err(Stop::Dead(error)) => {
+                worker.loaded = false;
+                let death = child.autopsy().await;
+                tracing::warn!(status = death.status, "the worker of a local model died");
+                self.send(Err(with_death(error, &death)));
+            }
+            Err(Stop::Cancelled(job)) => self.settle(&mut worker, child, job).await,
+        }
+    }
+
+    fn take_child(&self, worker: &mut Worker) -> Option<Child> {
+        if let Some(child) = worker.child.take() {
+            return Some(child);
+        }
+        worker.loaded = false;
+        match Child::start(&self.shared.command) {
+            Ok(child) => Some(child),
+            Err(cause) => {
+                self.send(Err(error(ModelErrorCode::ModelCrashed, format!("start the model's process: {cause}"))));
+                None
+            }
+        }
+    }
+
+    async fn drive(&mut self, worker: &mut Worker, child: &mut Child) -> Result<(), Stop> {
+        if !worker.loaded {
+            self.load(child).await?;
+            worker.loaded = true;
+        }
+        let job = child.next_job();
+        child.send(&Request::Generate(Box::new(self.generate(job)))).await;
+        loop {
+            match self.wait(child, job, None).await {
+                Waited::Event(Event::Prompt { done, total, reused, .. }) => {
+                    self.send(Ok(Delta::PromptProgress { done, total, reused }));
+                }
+                Waited::Event(Event::Pieces { pieces, .. }) => {
+                    for piece in pieces {
+                        let deltas = self.deltas.piece(piece);
+                        deltas.into_iter().for_each(|delta| self.send(Ok(delta)));
+                    }
+                }
+                Waited::Event(Event::Done(done)) => {
+                    self.done(&done);
+                    return Ok(());
+                }
+                Waited::Event(Event::Failed { error, .. }) => return Err(Stop::Failed(self.explain(error))),
+                Waited::Event(_) | Waited::Silent => {}
+                Waited::Cancelled => return Err(Stop::Cancelled(job)),
+                Waited::Died => {
+                    let what = format!("the process that runs `{}` died while it wrote", self.shared.path.display());
+                    return Err(Stop::Dead(error(ModelErrorCode::ModelCrashed, what)));
+                }
+            }
+        }
+    }
+
+    async fn load(&mut self, child: &mut Child) -> Result<(), Stop> {
+        let path = self.shared.path.clone();
+        let checked = tokio::task::spawn_blocking(move || read_info(&path)).await;
+        if let Ok(Err(fault)) = checked {
+            return Err(Stop::Failed(bad_file(&fault)));
+        }
+        let (context, threads) = (self.shared.context, self.shared.threads);
+        let job = child.next_job();
+        child.send(&Request::Load(Load { job, path: self.shared.path.clone(), context, threads })).await;
+        self.send(Ok(Delta::Loading(0.0)));
+        loop {
+            match self.wait(child, job, Some(SILENT_LOAD)).await {
+                Waited::Event(Event::Loading { part, .. }) => self.send(Ok(Delta::Loading(part))),
+                Waited::Event(Event::Loaded { .. }) => return Ok(()),
+                Waited::Event(Event::Failed { error, .. }) => return Err(Stop::Failed(self.explain(error))),
+                Waited::Event(_) => {}
+                Waited::Cancelled => return Err(Stop::Cancelled(job)),
+                Waited::Died => return Err(Stop::Dead(self.refused("llama.cpp crashed"))),
+                Waited::Silent => return Err(Stop::Dead(self.refused("loading it does not come to an end"))),
+            }
+        }
+    }
+
+    /// The next event, unless the user stops first. A stop is passed on to the worker.
+    async fn wait(&self, child: &mut Child, job: u64, silence: Option<Duration>) -> Waited {
+        let deadline = silence.map(|silence| Instant::now() + silence);
+        let silent = async {
+            match deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let waited = tokio::select! {
+            biased;
+            () = self.stopped() => Waited::Cancelled,
+            event = child.event_of(job) => event.map_or(Waited::Died, Waited::Event),
+            () = silent => Waited::Silent,
+        };
+        if matches!(waited, Waited::Cancelled) {
+            child.send(&Request::Cancel { job }).await;
+        }
+        waited
+    }
+
+    /// The user cancelled, or nobody reads any more.
+    async fn stopped(&self) {
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = self.out.closed() => {}
+        }
+    }
+
+    /// After a cancel: the worker's last words if they come at once, then the end of the stream. A worker that
+    /// does not stop is killed afterwards.
+    async fn settle(&mut self, worker: &mut Worker, mut child: Child, job: u64) {
+        let first = timeout(LAST_WORDS, last_event(&mut child, job)).await;
+        match &first {
+            Ok(Some(Event::Done(done))) => self.done(&Done { finish: Finish::Cancelled, ..(**done).clone() }),
+            Ok(_) | Err(_) => self.finish(FinishReason::Cancelled),
+        }
+        let last = match first {
+            Ok(last) => last,
+            Err(_) => timeout(GRACE, last_event(&mut child, job)).await.unwrap_or(None),
+        };
+        match last {
+            Some(Event::Loaded { .. }) => worker.loaded = true,
+            Some(_) => {}
+            None => {
+                worker.loaded = false;
+                return child.kill().await;
+            }
+        }
+        worker.child = Some(child);
+    }
+
+    fn generate(&self, job: u64) -> Generate {
+        let tools = tools_of(&self.request.tools);
+        let choice = match &self.request.tool_choice {
+            ToolChoice::Auto => Choice::Auto,
+            ToolChoice::None => Choice::None,
+            ToolChoice::Required => Choice::Required,
+            ToolChoice::Tool(name) => Choice::Tool(name.0.clone()),
+        };
+        let (native_tools, json_schema) = match self.form {
+            Form::Native => (tools, None),
+            Form::Prompted => (Vec::new(), forced_schema(&tools, &choice)),
+        };
+        let given = &self.request.sampling;
+        Generate {
+            job,
+            conversation: self.request.conversation.0.clone(),
+            messages: messages_of(&self.request, self.form),
+            tools: native_tools,
+            choice,
+            json_schema,
+            sampling: SamplingOptions {
+                temperature: given.temperature,
+                top_p: given.top_p,
+                top_k: given.top_k,
+                min_p: given.min_p,
+                repeat_penalty: None,
+                seed: given.seed,
+                max_tokens: given.max_tokens,
+                stop: given.stop.clone(),
+            },
+        }
+    }
+
+    fn done(&mut self, done: &Done) {
+        let deltas = self.deltas.finish(done.unread.as_deref());
+        deltas.into_iter().for_each(|delta| self.send(Ok(delta)));
+        self.send(Ok(Delta::ProviderData(provider_data(&done.raw, self.deltas.spoken()))));
+        self.send(Ok(Delta::Usage(Usage {
+            prompt_tokens: done.usage.prompt,
+            reused_tokens: done.usage.reused,
+            generated_tokens: done.usage.generated,
+            prompt_ms: Some(done.usage.prompt_ms),
+            generation_ms: Some(done.usage.generation_ms),
+        })));
+        self.finish(match done.finish {
+            Finish::Stop if self.deltas.spoken().calls.is_empty() => FinishReason::Stop,
+            Finish::Stop => FinishReason::ToolCalls,
+            Finish::Length => FinishReason::Length,
+            Finish::Cancelled => FinishReason::Cancelled,
+        });
+    }
+
+    fn finish(&self, reason: FinishReason) {
+        self.send(Ok(Delta::Finished(reason)));
+    }
+
+    fn send(&self, delta: Result<Delta, ModelError>) {
+        // Nobody may be reading any more.
+        let _ = self.out.send(delta);
+    }
+
+    fn refused(&self, reason: &str) -> ModelError {
+        bad_file(&ModelFileError::new(&self.shared.path, FileFault::Refused(reason.to_owned())))
+    }
+
+    fn explain(&self, failure: WorkerError) -> ModelError {
+        match failure {
+            WorkerError::Load { reason } => self.refused(&reason),
+            WorkerError::ContextFull { needed, available } => ModelError {
+                hint: Some("Start a new conversation, or give the model a larger context in Settings.".to_owned()),
+                detail: Some(json!({ "needed": needed, "available": available })),
+                ..error(ModelErrorCode::ContextFull, failure_text(needed, available))
+            },
+            WorkerError::Refused { reason } => error(ModelErrorCode::BadRequest, reason),
+            WorkerError::Compute { reason } => error(ModelErrorCode::ModelCrashed, reason),
+            WorkerError::Cancelled => error(ModelErrorCode::ModelCrashed, "the load was stopped".to_owned()),
+        }
+    }
+}
+
+fn failure_text(needed: u32, available: u32) -> String {
+    WorkerError::ContextFull { needed, available }.to_string()
+}
+
+/// The event that ends a job; none when the worker is gone.
+async fn last_event(child: &mut Child, job: u64) -> Option<Event> {
+    loop {
+        match child.event_of(job).await? {
+            event @ (Event::Done(_) | Event::Failed { .. } | Event::Loaded { .. }) => return Some(event),
+            _ => {}
+        }
+    }
+}
+
+/// A prompted model that must call is held to the JSON of a call.
+fn forced_schema(tools: &[serde_json::Value], choice: &Choice) -> Option<serde_json::Value> {
+    let named = |name: &String| {
+        let tools: Vec<_> = tools.iter().filter(|tool| tool["function"]["name"] == *name).cloned().collect();
+        any_call_schema(&tools)
+    };
+    match choice {
+        Choice::Auto | Choice::None => None,
+        Choice::Required => (!tools.is_empty()).then(|| any_call_schema(tools)),
+        Choice::Tool(name) => Some(named(name)),
+    }
+}
+
+fn error(code: ModelErrorCode, message: String) -> ModelError {
+    ModelError { code, message, hint: None, detail: None }
+}
+
+fn bad_file(fault: &ModelFileError) -> ModelError {
+    ModelError {
+        hint: Some("Choose another model file, or download this one again.".to_owned()),
+        ..error(ModelErrorCode::BadModelFile, fault.to_string())
+    }
+}
+
+fn with_death(mut error: ModelError, death: &Death) -> ModelError {
+    error.message = format!("{} ({})", error.message, death.status);
+    error.hint.get_or_insert_with(|| "Send the message again; the model is started anew.".to_owned());
+    error.detail = Some(json!({ "status": death.status, "log": death.lines }));
+    error
+}

@@ -1,0 +1,169 @@
+//! A context: the cache of keys and values for a few sequences, and evaluating tokens into it.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_sys_2 as sys;
+
+use super::{NativeError, raw};
+
+/// The size of a context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContextOptions {
+    /// Tokens, all sequences together.
+    pub(crate) tokens: u32,
+    /// Tokens evaluated in one call at most.
+    pub(crate) batch: u32,
+    /// Sequences.
+    pub(crate) sequences: u32,
+    /// Threads.
+    pub(crate) threads: u32,
+}
+
+/// Why tokens were not evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DecodeError {
+    /// The abort flag was set.
+    #[error("stopped")]
+    Aborted,
+    /// The cache has no room for them.
+    #[error("the cache is full")]
+    Full,
+    /// llama.cpp failed.
+    #[error("llama.cpp could not evaluate the prompt (code {0})")]
+    Failed(i32),
+}
+
+/// A context of a model.
+pub(crate) struct Context<'model> {
+    handle: NonNull<sys::llama_context>,
+    batch: sys::llama_batch,
+    capacity: usize,
+    has_logits: bool,
+    model: PhantomData<&'model LlamaModel>,
+}
+
+impl<'model> Context<'model> {
+    /// Makes a context whose work stops soon after `abort` becomes true.
+    pub(crate) fn new(
+        model: &'model LlamaModel,
+        options: ContextOptions,
+        abort: &'static AtomicBool,
+    ) -> Result<Self, NativeError> {
+        // SAFETY: a function without conditions.
+        let mut params = unsafe { sys::llama_context_default_params() };
+        params.n_ctx = options.tokens;
+        params.n_batch = options.batch;
+        params.n_ubatch = options.batch;
+        params.n_seq_max = options.sequences;
+        params.n_threads = i32::try_from(options.threads).unwrap_or(1);
+        params.n_threads_batch = params.n_threads;
+        // The sequences share one cache, so that one conversation may use all of it.
+        params.kv_unified = true;
+        params.swa_full = true;
+        params.no_perf = true;
+        params.abort_callback = Some(is_set);
+        params.abort_callback_data = std::ptr::from_ref(abort).cast_mut().cast();
+        // SAFETY: the model outlives the context by the lifetime; the flag is static.
+        let handle = unsafe { sys::llama_init_from_model(raw(model), params) };
+        let handle = NonNull::new(handle)
+            .ok_or_else(|| NativeError("the context could not be made (not enough memory?)".to_owned()))?;
+        let capacity = options.batch.max(1);
+        // SAFETY: room for `capacity` tokens of one sequence each; freed in `drop`.
+        let batch = unsafe { sys::llama_batch_init(i32::try_from(capacity).unwrap_or(i32::MAX), 0, 1) };
+        Ok(Self { handle, batch, capacity: capacity as usize, has_logits: false, model: PhantomData })
+    }
+
+    /// Tokens that one sequence may have.
+    pub(crate) fn size(&self) -> u32 {
+        // SAFETY: the handle is alive.
+        unsafe { sys::llama_n_ctx_seq(self.handle.as_ptr()) }
+    }
+
+    /// Evaluates tokens of a sequence from a position on, as many as one batch holds.
+    pub(crate) fn decode(
+        &mut self,
+        sequence: i32,
+        position: usize,
+        tokens: &[LlamaToken],
+    ) -> Result<(), DecodeError> {
+        if tokens.is_empty() || tokens.len() > self.capacity {
+            return Err(DecodeError::Failed(-1));
+        }
+        self.has_logits = false;
+        for (index, token) in tokens.iter().enumerate() {
+            let position = i32::try_from(position + index).map_err(|_| DecodeError::Full)?;
+            // SAFETY: the arrays hold `capacity` entries and `index` is below it.
+            unsafe {
+                *self.batch.token.add(index) = token.0;
+                *self.batch.pos.add(index) = position;
+                *self.batch.n_seq_id.add(index) = 1;
+                **self.batch.seq_id.add(index) = sequence;
+                *self.batch.logits.add(index) = i8::from(index + 1 == tokens.len());
+            }
+        }
+        self.batch.n_tokens = i32::try_from(tokens.len()).unwrap_or(0);
+        // SAFETY: the handle is alive and the batch filled.
+        match unsafe { sys::llama_decode(self.handle.as_ptr(), self.batch) } {
+            0 => {
+                self.has_logits = true;
+                Ok(())
+            }
+            1 => Err(DecodeError::Full),
+            2 => Err(DecodeError::Aborted),
+            code => Err(DecodeError::Failed(code)),
+        }
+    }
+
+    /// Forgets a sequence from a position on. False when this kind of model cannot forget a part.
+    #[must_use]
+    pub(crate) fn forget_from(&mut self, sequence: i32, position: usize) -> bool {
+        self.has_logits = false;
+        let position = i32::try_from(position).unwrap_or(i32::MAX);
+        // SAFETY: the handle is alive; the memory refuses what it cannot do.
+        unsafe {
+            sys::llama_memory_seq_rm(sys::llama_get_memory(self.handle.as_ptr()), sequence, position, -1)
+        }
+    }
+
+    /// Forgets a whole sequence.
+    pub(crate) fn forget(&mut self, sequence: i32) {
+        let _ = self.forget_from(sequence, 0);
+    }
+
+    /// Lets `to` (which must be empty) begin with the first tokens of `from`.
+    pub(crate) fn share_prefix(&mut self, from: i32, to: i32, tokens: usize) {
+        let end = i32::try_from(tokens).unwrap_or(i32::MAX);
+        // SAFETY: the handle is alive and both sequences are within its number of sequences.
+        unsafe {
+            sys::llama_memory_seq_cp(sys::llama_get_memory(self.handle.as_ptr()), from, to, 0, end);
+        }
+    }
+
+    pub(super) fn has_logits(&self) -> bool {
+        self.has_logits
+    }
+
+    pub(super) fn handle(&self) -> NonNull<sys::llama_context> {
+        self.handle
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: both freed once.
+        unsafe {
+            sys::llama_batch_free(self.batch);
+            sys::llama_free(self.handle.as_ptr());
+        }
+    }
+}
+
+unsafe extern "C" fn is_set(flag: *mut c_void) -> bool {
+    // SAFETY: `flag` is the static flag given to `Context::new`.
+    unsafe { &*flag.cast::<AtomicBool>() }.load(Ordering::Relaxed)
+}

@@ -1,0 +1,32 @@
+//! The border to llama.cpp: every line of unsafe code that runs a model.
+//!
+//! Invariant: what leaves this module is safe to use in any order. A C++ exception becomes an error value; an
+//! abort of llama.cpp ends the process, which is why it is called from the worker only.
+
+mod chat;
+mod context;
+mod ffi;
+mod log;
+mod sampler;
+
+#[cfg(test)]
+pub(crate) use chat::ParsedCall;
+pub(crate) use chat::{Applied, Format, ParsedMessage, Templates};
+pub(crate) use context::{Context, ContextOptions, DecodeError};
+pub(crate) use log::{capture_log, recent_log};
+pub(crate) use sampler::{Sampler, SamplerOptions};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2::llama_model;
+
+/// What llama.cpp or its chat library said no to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NativeError(pub String);
+
+/// The pointer inside the wrapper.
+fn raw(model: &LlamaModel) -> *mut llama_model {
+    const _: () = assert!(size_of::<LlamaModel>() == size_of::<*mut llama_model>());
+    // SAFETY: `LlamaModel` is `repr(transparent)` over a non-null pointer to the model.
+    unsafe { *std::ptr::from_ref(model).cast::<*mut llama_model>() }
+}

@@ -1,0 +1,217 @@
+//! What the application and its worker say to each other: one JSON object a line.
+//!
+//! Invariant: plain data, no process and no llama.cpp. A line that is not of these shapes is dropped.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::parse::ParsedText;
+
+/// What the application asks for. One job at a time; only `Cancel` comes in between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Load a model, in place of the loaded one.
+    Load(Load),
+    /// Stream one reply.
+    Generate(Box<Generate>),
+    /// Stop the job with this number, if it runs or waits.
+    Cancel { job: u64 },
+    /// Say what a template can do.
+    Describe { job: u64, template: TemplateSource },
+    /// Parse texts as replies in the format of a template.
+    Parse(Box<Parse>),
+    /// Turn text into tokens as a user's text is turned, and say how each reads.
+    Tokenize { job: u64, text: String },
+    /// For tests of recovery, and only when the environment allows it.
+    Misbehave { job: u64, how: Misbehaviour },
+}
+
+/// Load a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Load {
+    pub(crate) job: u64,
+    pub(crate) path: PathBuf,
+    /// Tokens of context.
+    pub(crate) context: u32,
+    pub(crate) threads: u32,
+}
+
+/// Stream one reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Generate {
+    pub(crate) job: u64,
+    /// Key of the cache.
+    pub(crate) conversation: String,
+    /// Messages in OpenAI's shape; an assistant message may carry `raw`, the text it was generated as.
+    pub(crate) messages: Vec<Value>,
+    /// Tools in OpenAI's shape.
+    pub(crate) tools: Vec<Value>,
+    pub(crate) choice: Choice,
+    /// Constrains the text of the answer.
+    pub(crate) json_schema: Option<Value>,
+    pub(crate) sampling: SamplingOptions,
+}
+
+/// Whether tools may, must or must not be called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Choice {
+    Auto,
+    None,
+    Required,
+    Tool(String),
+}
+
+/// How tokens are chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SamplingOptions {
+    pub(crate) temperature: Option<f32>,
+    pub(crate) top_p: Option<f32>,
+    pub(crate) top_k: Option<u32>,
+    pub(crate) min_p: Option<f32>,
+    pub(crate) repeat_penalty: Option<f32>,
+    pub(crate) seed: Option<u32>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) stop: Vec<String>,
+}
+
+/// Parse texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Parse {
+    pub(crate) job: u64,
+    pub(crate) template: TemplateSource,
+    pub(crate) tools: Vec<Value>,
+    pub(crate) text: String,
+    pub(crate) partial: bool,
+}
+
+/// Which template.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TemplateSource {
+    /// That of the loaded model.
+    Loaded,
+    /// This text.
+    Text(String),
+}
+
+/// How to misbehave in a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misbehaviour {
+    /// Abort at once, as llama.cpp does.
+    Abort,
+    /// Abort in the middle of the next reply.
+    AbortInReply,
+    /// Stop answering in the next reply, to cancel too.
+    HangInReply,
+    /// Print to standard output.
+    Print,
+}
+
+/// What the worker tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// The model is being loaded; 0 to 1.
+    Loading { job: u64, part: f32 },
+    /// The model is loaded.
+    Loaded { job: u64, context: u32 },
+    /// How much of the prompt is evaluated.
+    Prompt { job: u64, done: u32, total: u32, reused: u32 },
+    /// Pieces of the reply.
+    Pieces { job: u64, pieces: Vec<Piece> },
+    /// The reply is whole.
+    Done(Box<Done>),
+    /// What a template can do.
+    Described { job: u64, tools: bool, parallel: bool, thinking: bool },
+    /// A parsed text.
+    Parsed { job: u64, message: ParsedText },
+    /// Tokens and how they read.
+    Tokens { job: u64, tokens: Vec<(i32, String)> },
+    /// The job failed; the worker goes on.
+    Failed { job: u64, error: WorkerError },
+}
+
+impl Event {
+    /// The job that it belongs to.
+    pub(crate) fn job(&self) -> u64 {
+        match self {
+            Self::Loading { job, .. }
+            | Self::Loaded { job, .. }
+            | Self::Prompt { job, .. }
+            | Self::Pieces { job, .. }
+            | Self::Described { job, .. }
+            | Self::Parsed { job, .. }
+            | Self::Tokens { job, .. }
+            | Self::Failed { job, .. } => *job,
+            Self::Done(done) => done.job,
+        }
+    }
+}
+
+/// A piece of a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Piece {
+    Text(String),
+    Thinking(String),
+    Call { index: u32, name: String },
+    Arguments { index: u32, fragment: String },
+}
+
+/// The end of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) job: u64,
+    pub(crate) finish: Finish,
+    pub(crate) usage: WorkerUsage,
+    /// Everything generated, as text.
+    pub(crate) raw: String,
+    /// The part of `raw` that the template's parser could not read, and that was not streamed.
+    pub(crate) unread: Option<String>,
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Finish {
+    Stop,
+    Length,
+    Cancelled,
+}
+
+/// What a reply cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorkerUsage {
+    pub(crate) prompt: u32,
+    pub(crate) reused: u32,
+    pub(crate) generated: u32,
+    pub(crate) prompt_ms: u32,
+    pub(crate) generation_ms: u32,
+}
+
+/// Why a job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkerError {
+    /// The model could not be loaded.
+    #[error("{reason}")]
+    Load { reason: String },
+    /// The prompt does not fit.
+    #[error("the conversation needs {needed} tokens and the context has {available}")]
+    ContextFull { needed: u32, available: u32 },
+    /// The template or the grammar refuses the request.
+    #[error("{reason}")]
+    Refused { reason: String },
+    /// llama.cpp failed while computing.
+    #[error("{reason}")]
+    Compute { reason: String },
+    /// It was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}

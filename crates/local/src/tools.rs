@@ -1,0 +1,126 @@
+//! Questions about a file or a template that need llama.cpp's chat formats, asked in a worker.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::child::{Child, WorkerCommand};
+use crate::gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
+use crate::parse::{ParseError, ParsedText};
+use crate::protocol::{Event, Parse, Request, TemplateSource};
+
+/// How a model takes tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSupport {
+    /// Its template knows them.
+    Native,
+    /// They are described in the instructions.
+    Prompted,
+}
+
+/// What is known about a model file without loading it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// What the file says of itself.
+    #[serde(flatten)]
+    pub info: ModelFileInfo,
+    /// How the model takes tools.
+    pub tools: ToolSupport,
+    /// Whether one message may hold several calls.
+    pub parallel_calls: bool,
+    /// Whether the template knows reasoning.
+    pub thinking: bool,
+    /// Why the template cannot be used, when it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_error: Option<String>,
+}
+
+/// Looks at a model file: header first, then its template, in a worker.
+pub async fn inspect(path: &Path, command: &WorkerCommand) -> Result<Inspection, ModelFileError> {
+    inspect_with(path, command).await.map(|(inspection, _)| inspection)
+}
+
+/// The same; the worker may be used on.
+pub(crate) async fn inspect_with(
+    path: &Path,
+    command: &WorkerCommand,
+) -> Result<(Inspection, Child), ModelFileError> {
+    let fault = |fault: FileFault| ModelFileError::new(path, fault);
+    let owned = path.to_owned();
+    let info = tokio::task::spawn_blocking(move || read_info(&owned))
+        .await
+        .map_err(|error| fault(FileFault::Refused(error.to_string())))??;
+    let start = || Child::start(command).map_err(|error| fault(FileFault::Io(error)));
+    let mut child = start()?;
+    let template = info.template.clone();
+    let mut out = Inspection {
+        info,
+        tools: ToolSupport::Prompted,
+        parallel_calls: false,
+        thinking: false,
+        template_error: None,
+    };
+    let Some(template) = template else { return Ok((out, child)) };
+    let job = child.next_job();
+    child.send(&Request::Describe { job, template: TemplateSource::Text(template) }).await;
+    match child.event_of(job).await {
+        Some(Event::Described { tools, parallel, thinking, .. }) => {
+            out.tools = if tools { ToolSupport::Native } else { ToolSupport::Prompted };
+            (out.parallel_calls, out.thinking) = (parallel, thinking);
+        }
+        Some(Event::Failed { error, .. }) => out.template_error = Some(error.to_string()),
+        Some(_) => {}
+        None => {
+            let death = child.autopsy().await;
+            out.template_error = Some(format!("it crashes llama.cpp ({})", death.status));
+            child = start()?;
+        }
+    }
+    Ok((out, child))
+}
+
+/// Parses texts as replies of a model, in a worker: a text that crashes the parser costs one answer.
+pub struct TextParser {
+    command: WorkerCommand,
+    template: String,
+    tools: Vec<Value>,
+    child: Option<Child>,
+}
+
+impl TextParser {
+    /// A parser for a template, and tools in OpenAI's shape.
+    pub fn new(command: WorkerCommand, template: String, tools: Vec<Value>) -> Self {
+        Self { command, template, tools, child: None }
+    }
+
+    /// Parses a text; with `partial` it is the beginning of a reply.
+    pub async fn parse(&mut self, text: &str, partial: bool) -> Result<ParsedText, ParseError> {
+        let mut child = match self.child.take() {
+            Some(child) => child,
+            None => Child::start(&self.command).map_err(|error| ParseError(format!("start a worker: {error}")))?,
+        };
+        let job = child.next_job();
+        child
+            .send(&Request::Parse(Box::new(Parse {
+                job,
+                template: TemplateSource::Text(self.template.clone()),
+                tools: self.tools.clone(),
+                text: text.to_owned(),
+                partial,
+            })))
+            .await;
+        let result = match child.event_of(job).await {
+            Some(Event::Parsed { message, .. }) => Ok(message),
+            Some(Event::Failed { error, .. }) => Err(ParseError(error.to_string())),
+            Some(_) => Err(ParseError("the worker answered something else".to_owned())),
+            None => {
+                let death = child.autopsy().await;
+                return Err(ParseError(format!("the parser crashed ({})", death.status)));
+            }
+        };
+        self.child = Some(child);
+        result
+    }
+}

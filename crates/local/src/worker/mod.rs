@@ -1,0 +1,217 @@
+//! The worker: a child process of the application's own executable, in which llama.cpp runs.
+//!
+//! llama.cpp aborts the process on some inputs and hangs on others; here that costs one reply. The worker ends
+//! when its standard input does, so it never outlives the application. (Linux could also send a signal when the
+//! parent dies, but it counts the parent's thread as the parent, and threads come and go.)
+//! Invariant: one job at a time, on the main thread; the reading thread only queues and cancels.
+
+mod output;
+mod pieces;
+mod prompt;
+mod protect;
+mod session;
+mod slots;
+mod text;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+
+use crate::native::{Templates, capture_log, recent_log};
+use crate::parse::parse_with;
+use crate::protocol::{Event, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+use output::{Abort, Output, exit_now, read_requests};
+use session::Session;
+
+/// Set to allow requests that make the worker misbehave.
+pub(crate) const MISBEHAVE_VARIABLE: &str = "LECTERN_WORKER_MISBEHAVE";
+
+static ABORT: Abort = Abort::new();
+
+/// What an executable does when it was started as a worker.
+pub fn worker_main() -> ExitCode {
+    let Ok(output) = Output::take_stdout() else { return ExitCode::FAILURE };
+    let (sender, requests) = channel();
+    std::thread::spawn(move || read_requests(&sender, &ABORT));
+    capture_log();
+    let Ok(backend) = LlamaBackend::init() else { return ExitCode::FAILURE };
+    capture_log();
+    let output = Arc::new(output);
+    let mut next = requests.recv().ok();
+    while let Some(request) = next {
+        next = match request {
+            Request::Load(load) => run_model(&load, &backend, &requests, &output),
+            other => {
+                answer(other, None, &output);
+                requests.recv().ok()
+            }
+        };
+    }
+    exit_now()
+}
+
+/// Loads a model and serves it until another is asked for.
+fn run_model(
+    load: &Load,
+    backend: &LlamaBackend,
+    requests: &Receiver<Request>,
+    output: &Arc<Output>,
+) -> Option<Request> {
+    ABORT.begin(load.job);
+    let model = match load_model(load, backend, output) {
+        Ok(model) => model,
+        Err(error) => {
+            output.send(&Event::Failed { job: load.job, error });
+            return requests.recv().ok();
+        }
+    };
+    let mut session = match Session::new(&model, load, &ABORT) {
+        Ok(session) => session,
+        Err(error) => {
+            let error = WorkerError::Load { reason: with_log(&error.to_string()) };
+            output.send(&Event::Failed { job: load.job, error });
+            return requests.recv().ok();
+        }
+    };
+    output.send(&Event::Loaded { job: load.job, context: session.context_size() });
+    while let Ok(request) = requests.recv() {
+        match request {
+            Request::Load(_) => return Some(request),
+            other => answer(other, Some(&mut session), output),
+        }
+    }
+    None
+}
+
+fn load_model(load: &Load, backend: &LlamaBackend, output: &Arc<Output>) -> Result<LlamaModel, WorkerError> {
+    let _ = recent_log();
+    let job = load.job;
+    let output = Arc::clone(output);
+    let mut last = -1.0;
+    let params = LlamaModelParams::default().with_progress_callback(move |part| {
+        // One event for each hundredth is enough.
+        if part - last >= 0.01 || part >= 1.0 {
+            last = part;
+            output.send(&Event::Loading { job, part });
+        }
+        !ABORT.is_set()
+    });
+    LlamaModel::load_from_file(backend, &load.path, &params).map_err(|error| {
+        if ABORT.is_set() {
+            return WorkerError::Cancelled;
+        }
+        WorkerError::Load { reason: with_log(&error.to_string()) }
+    })
+}
+
+/// The most telling line of the log, or else what the library returned.
+fn with_log(error: &str) -> String {
+    let lines = recent_log();
+    let telling = lines.iter().find(|line| line.contains("error")).or_else(|| lines.last());
+    telling.map_or_else(|| error.to_owned(), |line| tidy(line))
+}
+
+/// `llama_model_load: error loading model: X` says X.
+fn tidy(line: &str) -> String {
+    const NOISE: [&str; 3] = ["error loading model: ", "error loading model hyperparameters: ", "error loading model vocabulary: "];
+    let rest = NOISE.iter().fold(line, |line, noise| line.rsplit_once(noise).map_or(line, |(_, rest)| rest));
+    rest.trim().to_owned()
+}
+
+fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) {
+    let (job, result) = match request {
+        Request::Generate(generate) => {
+            ABORT.begin(generate.job);
+            let result = match session {
+                Some(session) => session.reply(&generate, output).map(|done| Event::Done(Box::new(done))),
+                None => Err(no_model()),
+            };
+            (generate.job, result)
+        }
+        Request::Describe { job, template } => (job, describe(job, &template, session)),
+        Request::Parse(parse) => (parse.job, parse_text(&parse, session)),
+        Request::Tokenize { job, text } => (job, tokenize(job, &text, session)),
+        Request::Misbehave { job, how } => (job, misbehave(job, how, session)),
+        // Loading and cancelling are dealt with before.
+        Request::Load(Load { job, .. }) | Request::Cancel { job } => (job, Err(no_model())),
+    };
+    output.send(&result.unwrap_or_else(|error| Event::Failed { job, error }));
+}
+
+fn no_model() -> WorkerError {
+    WorkerError::Refused { reason: "no model is loaded".to_owned() }
+}
+
+fn refused(error: crate::native::NativeError) -> WorkerError {
+    WorkerError::Refused { reason: error.0 }
+}
+
+fn with_templates<T>(
+    source: &TemplateSource,
+    session: Option<&mut Session<'_>>,
+    work: impl FnOnce(&Templates) -> Result<T, WorkerError>,
+) -> Result<T, WorkerError> {
+    match (source, session) {
+        (TemplateSource::Text(text), _) => work(&Templates::of_text(text, "", "").map_err(refused)?),
+        (TemplateSource::Loaded, Some(session)) => work(&session.renderer.templates),
+        (TemplateSource::Loaded, None) => Err(no_model()),
+    }
+}
+
+fn describe(
+    job: u64,
+    source: &TemplateSource,
+    session: Option<&mut Session<'_>>,
+) -> Result<Event, WorkerError> {
+    with_templates(source, session, |templates| {
+        let probe = serde_json::json!({ "messages": [{ "role": "user", "content": "Hello" }] });
+        let (applied, _) = templates.apply(&probe).map_err(refused)?;
+        Ok(Event::Described {
+            job,
+            tools: templates.knows_tools(),
+            parallel: templates.knows_parallel_calls(),
+            thinking: !applied.thinking_start_tag.is_empty(),
+        })
+    })
+}
+
+fn parse_text(parse: &Parse, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
+    with_templates(&parse.template, session, |templates| {
+        let message =
+            parse_with(templates, &parse.tools, &parse.text, parse.partial).map_err(refused)?;
+        Ok(Event::Parsed { job: parse.job, message })
+    })
+}
+
+fn tokenize(job: u64, text: &str, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
+    let session = session.ok_or_else(no_model)?;
+    Ok(Event::Tokens { job, tokens: session.typed_tokens(text) })
+}
+
+fn misbehave(
+    job: u64,
+    how: Misbehaviour,
+    session: Option<&mut Session<'_>>,
+) -> Result<Event, WorkerError> {
+    if std::env::var_os(MISBEHAVE_VARIABLE).is_none() {
+        return Err(WorkerError::Refused { reason: "not in a test".to_owned() });
+    }
+    match (how, session) {
+        (Misbehaviour::Abort, _) => std::process::abort(),
+        (Misbehaviour::Print, _) => print_noise(),
+        (Misbehaviour::AbortInReply | Misbehaviour::HangInReply, Some(session)) => {
+            session.misbehaviour = Some(how);
+        }
+        (Misbehaviour::AbortInReply | Misbehaviour::HangInReply, None) => return Err(no_model()),
+    }
+    Ok(Event::Tokens { job, tokens: Vec::new() })
+}
+
+#[expect(clippy::print_stdout, reason = "a test of what libraries do")]
+fn print_noise() {
+    println!("{{\"event\":\"done\"}} noise of a library");
+}

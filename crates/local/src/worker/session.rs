@@ -1,0 +1,361 @@
+//! A loaded model with its cache: evaluates prompts and writes replies.
+//!
+//! Invariant: whatever happens to one reply, the slots say what the cache holds.
+
+use std::time::{Duration, Instant};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+
+use super::output::{Abort, Output};
+use super::pieces::PieceStream;
+use super::prompt::{Prompt, Renderer};
+use super::slots::{Record, Slots};
+use super::text::TextStream;
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
+use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
+
+/// Tokens between two looks at the abort flag.
+const CHUNK: u32 = 64;
+/// Conversations that are kept in the cache side by side.
+const SEQUENCES: u32 = 4;
+/// A shared beginning shorter than this is not worth the copy.
+const WORTH_SHARING: usize = 16;
+/// Parsing may take one part in this many of the time.
+const PARSE_SHARE: u32 = 5;
+
+/// A loaded model with its cache.
+pub(super) struct Session<'model> {
+    model: &'model LlamaModel,
+    pub(super) renderer: Renderer<'model>,
+    context: Context<'model>,
+    slots: Slots,
+    abort: &'static Abort,
+    /// How the next reply is to go wrong, in tests.
+    pub(super) misbehaviour: Option<Misbehaviour>,
+}
+
+impl<'model> Session<'model> {
+    pub(super) fn new(
+        model: &'model LlamaModel,
+        load: &Load,
+        abort: &'static Abort,
+    ) -> Result<Self, NativeError> {
+        let options = ContextOptions {
+            tokens: load.context,
+            batch: CHUNK,
+            sequences: SEQUENCES,
+            threads: load.threads.max(1),
+        };
+        Ok(Self {
+            model,
+            renderer: Renderer::new(model)?,
+            context: Context::new(model, options, abort.flag())?,
+            slots: Slots::new(SEQUENCES),
+            abort,
+            misbehaviour: None,
+        })
+    }
+
+    /// Tokens of context of one conversation.
+    pub(super) fn context_size(&self) -> u32 {
+        self.context.size()
+    }
+
+    /// Tokens of a text that a user typed, and how each reads.
+    pub(super) fn typed_tokens(&self, text: &str) -> Vec<(i32, String)> {
+        let vocab = self.model.vocab();
+        let read = |token| String::from_utf8_lossy(&vocab.token_to_piece(token, true, None)).into_owned();
+        self.renderer.tokenize_typed(text).into_iter().map(|token| (token.0, read(token))).collect()
+    }
+
+    /// Streams one reply.
+    pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
+        let started = Instant::now();
+        let index = self.slots.of(&request.conversation);
+        let prompt = self.renderer.prompt(request, &self.slots[index])?;
+        let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
+        if prompt.tokens.is_empty() {
+            return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
+        }
+        if usage.prompt >= self.context_size() {
+            return Err(WorkerError::ContextFull { needed: usage.prompt + 1, available: self.context_size() });
+        }
+        let sampler = self.sampler(request, &prompt)?;
+        usage.reused = count(self.prepare(index, prompt.tokens.clone()));
+        let evaluated = self.evaluate(index, request.job, usage, output);
+        usage.prompt_ms = millis(started.elapsed());
+        if !evaluated? {
+            return Ok(done(request.job, Finish::Cancelled, usage));
+        }
+        let mut reply = Reply {
+            session: self,
+            sampler,
+            index,
+            prompt: &prompt,
+            request,
+            output,
+            text: TextStream::new(prompt.stops.iter().cloned()),
+            pieces: PieceStream::default(),
+            next_parse: Instant::now(),
+        };
+        let began = Instant::now();
+        let finish = reply.run(&mut usage);
+        usage.generation_ms = millis(began.elapsed());
+        let (raw, unread) = reply.close(finish.clone())?;
+        Ok(Done { raw, unread, ..done(request.job, finish?, usage) })
+    }
+
+    fn sampler(&self, request: &Generate, prompt: &Prompt) -> Result<Sampler, WorkerError> {
+        let given = &request.sampling;
+        let options = SamplerOptions {
+            seed: given.seed,
+            temperature: given.temperature,
+            top_k: given.top_k.map(|k| i32::try_from(k).unwrap_or(i32::MAX)),
+            top_p: given.top_p,
+            min_p: given.min_p,
+            repeat_penalty: given.repeat_penalty,
+            root: prompt.root.clone(),
+        };
+        Sampler::new(self.model, Some(&prompt.format), &options).map_err(|error| WorkerError::Refused {
+            reason: format!("the grammar for these tools cannot be used: {error}"),
+        })
+    }
+
+    /// Makes the cache hold the beginning of these tokens and nothing else; gives its length.
+    fn prepare(&mut self, index: usize, tokens: Vec<LlamaToken>) -> usize {
+        let mut kept = self.slots[index].reusable(&tokens);
+        if kept < self.slots[index].cached && !self.context.forget_from(sequence(index), kept) {
+            // Recurrent models cannot forget a part.
+            kept = 0;
+        }
+        if kept == 0 {
+            self.context.forget(sequence(index));
+            kept = self.share(index, &tokens);
+        }
+        self.slots[index].begin(tokens, kept);
+        kept
+    }
+
+    /// Takes a shared beginning (instructions, tools) over from another conversation.
+    fn share(&mut self, index: usize, tokens: &[LlamaToken]) -> usize {
+        if self.model.is_recurrent() || self.model.is_hybrid() {
+            return 0;
+        }
+        match self.slots.best_donor(index, tokens) {
+            Some((donor, shared)) if shared >= WORTH_SHARING => {
+                self.context.share_prefix(sequence(donor), sequence(index), shared);
+                shared
+            }
+            Some(_) | None => 0,
+        }
+    }
+
+    /// Evaluates what is not cached yet. False when it was cancelled.
+    fn evaluate(
+        &mut self,
+        index: usize,
+        job: u64,
+        usage: WorkerUsage,
+        output: &Output,
+    ) -> Result<bool, WorkerError> {
+        loop {
+            let done = count(self.slots[index].cached);
+            output.send(&Event::Prompt { job, done, total: usage.prompt, reused: usage.reused });
+            if self.slots[index].cached == self.slots[index].tokens.len() {
+                return Ok(true);
+            }
+            if !self.step(index)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Evaluates the next chunk of a slot. False when it was cancelled.
+    fn step(&mut self, index: usize) -> Result<bool, WorkerError> {
+        loop {
+            if self.abort.is_set() {
+                return Ok(false);
+            }
+            let slot = &self.slots[index];
+            let start = slot.cached;
+            let end = slot.tokens.len().min(start + CHUNK as usize);
+            match self.context.decode(sequence(index), start, &slot.tokens[start..end]) {
+                Ok(()) => {
+                    self.slots[index].cached = end;
+                    return Ok(true);
+                }
+                Err(DecodeError::Full) => self.make_room(index)?,
+                Err(DecodeError::Aborted) => {
+                    self.undo(index, start);
+                    return Ok(false);
+                }
+                Err(error @ DecodeError::Failed(_)) => {
+                    self.undo(index, 0);
+                    return Err(WorkerError::Compute { reason: error.to_string() });
+                }
+            }
+        }
+    }
+
+    fn make_room(&mut self, index: usize) -> Result<(), WorkerError> {
+        let Some(victim) = self.slots.oldest_filled(index) else {
+            let needed = count(self.slots[index].tokens.len());
+            return Err(WorkerError::ContextFull { needed, available: self.context_size() });
+        };
+        self.context.forget(sequence(victim));
+        self.slots.clear(victim);
+        Ok(())
+    }
+
+    /// Part of an aborted chunk may be in the cache.
+    fn undo(&mut self, index: usize, start: usize) {
+        let kept = if self.context.forget_from(sequence(index), start) {
+            start
+        } else {
+            self.context.forget(sequence(index));
+            0
+        };
+        self.slots[index].cached = kept;
+    }
+}
+
+/// One reply while it is written.
+struct Reply<'a, 'model> {
+    session: &'a mut Session<'model>,
+    sampler: Sampler,
+    index: usize,
+    prompt: &'a Prompt,
+    request: &'a Generate,
+    output: &'a Output,
+    text: TextStream,
+    pieces: PieceStream,
+    next_parse: Instant,
+}
+
+impl Reply<'_, '_> {
+    /// Writes until the end.
+    fn run(&mut self, usage: &mut WorkerUsage) -> Result<Finish, WorkerError> {
+        let vocab = self.session.model.vocab();
+        let room = self.session.context_size() as usize;
+        let limit = self.request.sampling.max_tokens.unwrap_or(u32::MAX);
+        loop {
+            if self.session.abort.is_set() {
+                return Ok(Finish::Cancelled);
+            }
+            if usage.generated >= limit || self.session.slots[self.index].tokens.len() >= room {
+                return Ok(Finish::Length);
+            }
+            self.misbehave(usage.generated);
+            let token = self
+                .sampler
+                .sample(&mut self.session.context)
+                .map_err(|error| WorkerError::Compute { reason: format!("choose a token: {error}") })?;
+            usage.generated += 1;
+            self.session.slots[self.index].tokens.push(token);
+            let preserved = self.prompt.preserved.contains(&token);
+            self.text.push(&vocab.token_to_piece(token, preserved, None));
+            if vocab.is_eog(token) || self.text.stopped() {
+                return Ok(Finish::Stop);
+            }
+            self.show();
+            if !self.session.step(self.index)? {
+                return Ok(Finish::Cancelled);
+            }
+        }
+    }
+
+    /// Parses and sends what is new, unless parsing would take too large a share of the time.
+    fn show(&mut self) {
+        let began = Instant::now();
+        if began < self.next_parse {
+            return;
+        }
+        // A text that cannot be parsed yet is shown later, at the latest at the end.
+        if let Ok(message) = self.prompt.format.parse(self.text.text(), true) {
+            let pieces = self.pieces.grow(&message, false);
+            self.send(pieces);
+        }
+        let now = Instant::now();
+        self.next_parse = now + (now - began) * (PARSE_SHARE - 1);
+    }
+
+    fn send(&self, pieces: Vec<crate::protocol::Piece>) {
+        if !pieces.is_empty() {
+            self.output.send(&Event::Pieces { job: self.request.job, pieces });
+        }
+    }
+
+    /// Sends the rest and notes what the cache holds. Gives the raw text and what could not be read.
+    fn close(
+        &mut self,
+        finish: Result<Finish, WorkerError>,
+    ) -> Result<(String, Option<String>), WorkerError> {
+        let stopped = self.text.stopped();
+        self.text.finish();
+        let raw = self.text.text().to_owned();
+        let whole = finish? == Finish::Stop;
+        let mut parsed = self.prompt.format.parse(&raw, !whole);
+        let unreadable = parsed.is_err();
+        if unreadable && whole {
+            parsed = self.prompt.format.parse(&raw, true);
+        }
+        if let Ok(message) = &parsed {
+            // What was begun and is unreadable stays begun; nothing new is believed.
+            if !unreadable {
+                let pieces = self.pieces.grow(message, true);
+                self.send(pieces);
+            }
+        }
+        let unread = unreadable.then(|| self.unread(&raw)).flatten();
+        let record = (!stopped).then(|| Record {
+            tools: self.request.tools.clone(),
+            messages: self.request.messages.clone(),
+            raw: raw.clone(),
+        });
+        self.session.slots[self.index].set_record(record);
+        Ok((raw, unread))
+    }
+
+    fn unread(&self, raw: &str) -> Option<String> {
+        if self.pieces.is_silent() {
+            return Some(raw.to_owned());
+        }
+        if self.pieces.has_calls() {
+            return None;
+        }
+        raw.strip_prefix(self.pieces.content()).filter(|rest| !rest.is_empty()).map(str::to_owned)
+    }
+
+    fn misbehave(&self, generated: u32) {
+        match self.session.misbehaviour {
+            Some(Misbehaviour::AbortInReply) if generated == 3 => std::process::abort(),
+            Some(Misbehaviour::HangInReply) if generated == 3 => loop {
+                std::thread::sleep(Duration::from_secs(1));
+            },
+            Some(
+                Misbehaviour::Abort
+                | Misbehaviour::AbortInReply
+                | Misbehaviour::HangInReply
+                | Misbehaviour::Print,
+            )
+            | None => {}
+        }
+    }
+}
+
+fn done(job: u64, finish: Finish, usage: WorkerUsage) -> Done {
+    Done { job, finish, usage, raw: String::new(), unread: None }
+}
+
+fn sequence(index: usize) -> i32 {
+    i32::try_from(index).unwrap_or(0)
+}
+
+fn count(tokens: usize) -> u32 {
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,174 @@
+//! From the bytes of tokens to text: whole characters only, and never a stop text nor the beginning of one.
+//!
+//! Invariant: pure. What was given out once is never taken back.
+
+/// Collects the bytes of tokens into text.
+#[derive(Debug, Default)]
+pub(super) struct TextStream {
+    stops: Vec<String>,
+    /// All whole characters so far, up to a stop.
+    text: String,
+    /// How much of `text` may be shown.
+    shown: usize,
+    /// Bytes of an unfinished character.
+    rest: Vec<u8>,
+    stopped: bool,
+}
+
+impl TextStream {
+    /// A stream that ends at any of these texts.
+    pub(super) fn new(stops: impl IntoIterator<Item = String>) -> Self {
+        let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
+        Self { stops, ..Self::default() }
+    }
+
+    /// Adds the bytes of a token.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.stopped {
+            return;
+        }
+        self.rest.extend_from_slice(bytes);
+        self.take_whole_characters();
+        self.look_for_stops();
+    }
+
+    /// No more bytes will come: everything may be shown.
+    pub(super) fn finish(&mut self) {
+        if !self.stopped && !self.rest.is_empty() {
+            self.rest.clear();
+            self.text.push(char::REPLACEMENT_CHARACTER);
+        }
+        self.shown = self.text.len();
+    }
+
+    /// Whether a stop text has come.
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What may be shown: everything but what may become a stop text.
+    pub(super) fn text(&self) -> &str {
+        &self.text[..self.shown]
+    }
+
+    fn take_whole_characters(&mut self) {
+        loop {
+            match std::str::from_utf8(&self.rest) {
+                Ok(all) => {
+                    self.text.push_str(all);
+                    self.rest.clear();
+                    return;
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    self.text.push_str(&String::from_utf8_lossy(&self.rest[..valid]));
+                    let Some(bad) = error.error_len() else {
+                        self.rest.drain(..valid);
+                        return;
+                    };
+                    self.text.push(char::REPLACEMENT_CHARACTER);
+                    self.rest.drain(..valid + bad);
+                }
+            }
+        }
+    }
+
+    fn look_for_stops(&mut self) {
+        // A stop may have begun in what is held back, which starts at `shown`.
+        let new = &self.text[self.shown..];
+        if let Some(at) = self.stops.iter().filter_map(|stop| new.find(stop.as_str())).min() {
+            self.text.truncate(self.shown + at);
+            self.shown = self.text.len();
+            self.stopped = true;
+            return;
+        }
+        let held = self.stops.iter().map(|stop| overlap(new, stop)).max().unwrap_or(0);
+        self.shown = self.text.len() - held;
+    }
+}
+
+/// The longest end of `text` that is the beginning of `stop`.
+fn overlap(text: &str, stop: &str) -> usize {
+    (1..stop.len().min(text.len() + 1))
+        .rev()
+        .find(|len| stop.is_char_boundary(*len) && text.ends_with(&stop[..*len]))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stream(stops: &[&str]) -> TextStream {
+        TextStream::new(stops.iter().map(|stop| (*stop).to_owned()))
+    }
+
+    #[test]
+    fn a_character_over_tokens_comes_whole() {
+        let mut text = stream(&[]);
+        for byte in "né🦀".bytes() {
+            text.push(&[byte]);
+            assert!("né🦀".starts_with(text.text()));
+        }
+        assert_eq!(text.text(), "né🦀");
+    }
+
+    #[test]
+    fn broken_bytes_become_replacement_characters() {
+        let mut text = stream(&[]);
+        text.push(&[b'a', 0xff, b'b', 0xf0, 0x9f]);
+        assert_eq!(text.text(), "a\u{fffd}b");
+        text.finish();
+        assert_eq!(text.text(), "a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn a_stop_over_tokens_is_never_shown() {
+        let mut text = stream(&["END", "\n\n"]);
+        let shown: Vec<String> = ["one E", "N", "X two", " E", "ND three"]
+            .iter()
+            .map(|piece| {
+                text.push(piece.as_bytes());
+                text.text().to_owned()
+            })
+            .collect();
+        assert_eq!(shown, ["one ", "one ", "one ENX two", "one ENX two ", "one ENX two "]);
+        assert!(text.stopped());
+    }
+
+    #[test]
+    fn held_back_text_comes_at_the_end() {
+        let mut text = stream(&["END"]);
+        text.push(b"the EN");
+        assert_eq!(text.text(), "the ");
+        text.finish();
+        assert_eq!(text.text(), "the EN");
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_does_not_matter(
+            words in prop::collection::vec("[abé🦀]{1,4}", 1..12),
+            stop in "[abé]{1,3}",
+            cuts in prop::collection::vec(1usize..5, 1..40),
+        ) {
+            let whole = words.concat();
+            let expected = whole.find(&stop).map_or(whole.as_str(), |at| &whole[..at]);
+            let mut text = stream(&[&stop]);
+            let (mut bytes, mut cuts) = (whole.as_bytes(), cuts.iter().cycle());
+            let mut before = 0;
+            while !bytes.is_empty() {
+                let (head, tail) = bytes.split_at((*cuts.next().unwrap()).min(bytes.len()));
+                text.push(head);
+                bytes = tail;
+                prop_assert!(text.text().len() >= before);
+                prop_assert!(expected.starts_with(text.text()));
+                before = text.text().len();
+            }
+            text.finish();
+            prop_assert_eq!(text.text(), expected);
+        }
+    }
+}
