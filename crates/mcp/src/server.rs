@@ -348,7 +348,10 @@ impl Server {
             Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
             Err(_) => return Err(Attempt::Failed(self.timeout_failure(limit))),
         };
-        self.change(|status| status.pid = connection.process.id());
+        self.change(|status| {
+            status.pid = connection.process.id();
+            status.state = ServerState::Starting(StartStep::Handshake);
+        });
         let greeted = tokio::select! {
             greeted = tokio::time::timeout_at(end, self.greet(connection.peer.clone(), opening)) => greeted,
             // What it had said until then does not matter: it is gone.
@@ -373,7 +376,6 @@ impl Server {
     }
 
     async fn greet(&self, peer: Peer, opening: Opening) -> Result<Live, StartError> {
-        self.change(|status| status.state = ServerState::Starting(StartStep::Handshake));
         let session = negotiate(&peer, &self.options, opening).await?;
         self.change(|status| {
             status.state = ServerState::Starting(StartStep::ListTools);

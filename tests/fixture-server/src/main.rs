@@ -31,6 +31,7 @@ How it starts:
   many-pages     lists one tool a page
   endless-pages  lists the same page for ever
   chatter        prints banners to stdout and a megabyte to stderr before it starts
+  stubborn       ignores EOF and SIGTERM
   ignores-eof    with a grandchild, both ignore EOF and SIGTERM; their ids go to the pid file
   npx            a wrapper that ends at EOF while its grandchild stays
 Tools, in every mode: echo add fail slow storm wait die huge torn bytes env ask log media big cites broken-promise

@@ -27,6 +27,7 @@ pub enum Mode {
     ManyPages,
     EndlessPages,
     Chatter,
+    Stubborn,
     IgnoresEof,
     Npx,
 }
@@ -50,6 +51,7 @@ impl Mode {
             "many-pages" => Self::ManyPages,
             "endless-pages" => Self::EndlessPages,
             "chatter" => Self::Chatter,
+            "stubborn" => Self::Stubborn,
             "ignores-eof" => Self::IgnoresEof,
             "npx" => Self::Npx,
             _ => return None,
@@ -75,6 +77,7 @@ impl Mode {
             | Self::ManyPages
             | Self::EndlessPages
             | Self::Chatter
+            | Self::Stubborn
             | Self::IgnoresEof => true,
         }
     }
@@ -96,16 +99,18 @@ pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
             let _ = std::io::stderr().write_all(line.repeat(20_000).as_bytes());
         }
         // The second time, with SIGTERM ignored; the grandchild is there already.
-        Mode::IgnoresEof if std::env::var_os(IGNORES_TERM).is_some() => {}
+        Mode::IgnoresEof | Mode::Stubborn if std::env::var_os(IGNORES_TERM).is_some() => {}
+        Mode::Stubborn => {
+            write_pids(pid_file, &[std::process::id()]);
+            ignore_sigterm("stubborn");
+        }
         Mode::IgnoresEof | Mode::Npx => {
             // The grandchild shares our pipes, as `node` shares those of `npx`, and ignores SIGTERM.
             let child = Command::new("sh").args(["-c", "trap '' TERM; while :; do sleep 1; done"]).spawn();
             let child = child.expect("sh");
-            if let Some(path) = pid_file {
-                std::fs::write(path, format!("{} {}", std::process::id(), child.id())).expect("pid file");
-            }
+            write_pids(pid_file, &[std::process::id(), child.id()]);
             if mode == Mode::IgnoresEof {
-                ignore_sigterm();
+                ignore_sigterm("ignores-eof");
             }
         }
         Mode::Ok
@@ -120,17 +125,20 @@ pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
         | Mode::ListRefused
         | Mode::BadTool
         | Mode::ManyPages
-        | Mode::EndlessPages => {
-            if let Some(path) = pid_file {
-                std::fs::write(path, std::process::id().to_string()).expect("pid file");
-            }
-        }
+        | Mode::EndlessPages => write_pids(pid_file, &[std::process::id()]),
+    }
+}
+
+fn write_pids(file: Option<&str>, pids: &[u32]) {
+    if let Some(file) = file {
+        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+        std::fs::write(file, pids.join(" ") + " \n").expect("pid file");
     }
 }
 
 /// What it does when its input has ended.
 pub fn at_end(mode: Mode) {
-    if mode == Mode::IgnoresEof {
+    if matches!(mode, Mode::IgnoresEof | Mode::Stubborn) {
         loop {
             std::thread::sleep(Duration::from_secs(60));
         }
@@ -142,13 +150,13 @@ const IGNORES_TERM: &str = "FIXTURE_IGNORES_TERM";
 
 /// Ignores SIGTERM without a line of unsafe code: a shell that ignores it starts us again, and ignored signals are
 /// inherited.
-fn ignore_sigterm() {
+fn ignore_sigterm(mode: &str) {
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt;
         let me = std::env::current_exe().expect("own path");
         let mut shell = Command::new("sh");
-        shell.args(["-c", "trap '' TERM; exec \"$0\" --mode ignores-eof"]).arg(me);
+        shell.args(["-c", "trap '' TERM; exec \"$0\" --mode \"$1\""]).arg(me).arg(mode);
         shell.env(IGNORES_TERM, "1").stdin(Stdio::inherit());
         panic!("exec failed: {}", shell.exec());
     }
