@@ -129,6 +129,16 @@ const CJK_FUNCTION_PHRASES: &str = "是什么意思 什么时候 有没有 是�
     可以 需要 提到 关于 我们 你们 他们 我的 你的 他的 她的 笔记里 笔记中 里有 里面 笔记 记录 请问 一下 的 了 吗 呢 吧 啊 \
     么 是 谁 我 你 请 ですか ますか ました でした について どこ いつ なに です ます";
 
+/// Whether `word` (folded) is so common in questions that it says little about what is looked for.
+pub fn is_everyday_word(word: &str) -> bool {
+    EVERYDAY.split_ascii_whitespace().any(|everyday| everyday == word)
+}
+
+const EVERYDAY: &str = "like want need use used happen happened come came call called name named mean keep make made put \
+    take took think know thing things time people day good new old long last first many still ever aime veux besoin \
+    utilise passe appelle nom chose choses jour jours temps bon nouveau vieux premier dernier encore trouve gut neu alt \
+    zeit tag heisst braucht nombre cosa cosas dia tiempo nome giorno tempo naam dag tijd";
+
 const ASKING: &str = "note notes noted notate vault say says said tell anything something mention mentions \
     mentioned write writes written wrote find search look show know noter noté notee dis dit dites trouve trouver cherche \
     chercher mentionne parle montre sais notiz notizen steht finde zeige nota notas apunte apuntes dice busca";

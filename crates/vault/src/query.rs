@@ -1,13 +1,16 @@
 //! What a question asks for: its words with the forms they may take in a note.
 //! Invariant: pure and total. Any text is a query, and no sign in it means anything to the index.
 
-use crate::language::{Language, function_phrase, is_asking_word};
+use crate::language::{Language, function_phrase, is_asking_word, is_everyday_word};
 use crate::text::{Piece, PieceKind, pieces, stem, word};
 
 /// No more terms are looked up; a pasted page is still a query.
 const MOST_TERMS: usize = 48;
 /// How much a stem counts against the word itself.
 const STEM: f32 = 0.9;
+/// A name or a code says more about what is looked for than other words, an everyday word less.
+const NAME: f32 = 1.4;
+const EVERYDAY: f32 = 0.6;
 
 /// The words of a question that can be looked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +57,8 @@ impl Query {
         let kept = groups.iter().filter(|group| pieces[group[0]].kind == PieceKind::Word);
         for group in kept.filter(|group| keep_all || meaningful(group)) {
             let parts = group.iter().map(|&at| part(pieces[at].raw)).collect();
-            push_new(&mut terms, Term { parts, run: None, weight: 1.0 });
+            let weight = emphasis(pieces[group[0]].raw, &words[group[0]], group[0] == 0);
+            push_new(&mut terms, Term { parts, run: None, weight });
         }
         terms.truncate(MOST_TERMS);
         Self { terms, asks_number: asks_number(&words, text), folded: words.join(" ") }
@@ -92,6 +96,19 @@ fn groups(pieces: &[Piece<'_>], words: &[String], language: Option<Language>) ->
             |group| if loose(&group) { group.into_iter().map(|at| vec![at]).collect() } else { vec![group] },
         )
         .collect()
+}
+
+fn emphasis(raw: &str, word: &str, first: bool) -> f32 {
+    let capital = raw.chars().next().is_some_and(char::is_uppercase);
+    let code = word.len() > 1 && word.chars().any(char::is_numeric) && word.chars().any(char::is_alphabetic);
+    let shouted = raw.chars().filter(|c| c.is_uppercase()).count() > 1;
+    if code || shouted || (capital && !first) {
+        NAME
+    } else if is_everyday_word(word) {
+        EVERYDAY
+    } else {
+        1.0
+    }
 }
 
 fn part(raw: &str) -> Part {

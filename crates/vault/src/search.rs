@@ -26,7 +26,11 @@ const SURE_COVERAGE: f32 = 0.4;
 const IN_PASSAGE: f32 = 0.7;
 const IN_HEADING: f32 = 0.75;
 const IN_TITLE: f32 = 0.65;
+/// A question that has the whole title in it is about that note.
+const IN_NAMED_TITLE: f32 = 0.85;
 const IN_NOTE: f32 = 0.3;
+/// How much a pair of characters counts whose characters stand apart.
+const APART: f32 = 0.6;
 /// Each further passage of one note counts a little less, for variety.
 const AGAIN: f32 = 0.9;
 
@@ -164,9 +168,11 @@ fn choose(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Hit> {
 /// Adds tokens of the notes that begin like an unknown word, or differ from it by a slip. True if any was found.
 fn widen(index: &Index, query: &mut Query, weights: &[Weight]) -> Result<bool, IndexError> {
     let mut found = false;
-    for (term, _) in
-        query.terms.iter_mut().zip(weights).filter(|(term, weight)| !weight.known && term.run.is_none())
-    {
+    for (term, _) in query.terms.iter_mut().zip(weights).filter(|(_, weight)| !weight.known) {
+        if term.run.is_some() {
+            found |= apart(term);
+            continue;
+        }
         for part in &mut term.parts {
             let word = part.forms[0].0.clone();
             if index.frequency(&word)? > 0 {
@@ -179,6 +185,17 @@ fn widen(index: &Index, query: &mut Query, weights: &[Weight]) -> Result<bool, I
         }
     }
     Ok(found)
+}
+
+/// Lets the two characters of a pair stand apart. True if that is something else than before.
+fn apart(term: &mut Term) -> bool {
+    let [Part { forms }] = term.parts.as_slice() else { return false };
+    let chars: Vec<String> = forms[0].0.chars().map(String::from).collect();
+    let split = chars.len() == 2;
+    if split {
+        term.parts = chars.into_iter().map(|c| Part { forms: vec![(c, APART)] }).collect();
+    }
+    split
 }
 
 fn similar(index: &Index, word: &str) -> Result<Vec<(String, f32)>, IndexError> {
@@ -251,12 +268,14 @@ impl Reading {
         let shown = self.window.best(LONGEST_SHOWN, &self.marks, weight);
         let inside: Vec<Mark> =
             self.marks.iter().copied().filter(|mark| shown.bytes.contains(&mark.start)).collect();
+        let named = self.named_in(query);
+        let title = if named { IN_NAMED_TITLE } else { IN_TITLE };
         let strongest = |at: usize, shown: f32| {
             let elsewhere = note.get(at).copied().unwrap_or(0.0) * IN_NOTE;
             shown
                 .max(self.body[at] * IN_PASSAGE)
                 .max(self.heading[at] * IN_HEADING)
-                .max(self.title[at] * IN_TITLE)
+                .max(self.title[at] * title)
                 .max(elsewhere)
         };
         let in_window = strengths(&inside, query);
@@ -267,7 +286,7 @@ impl Reading {
             PassageKind::FrontMatter => 0.6,
             PassageKind::Heading => 0.9,
         };
-        let score = (coverage + neighbours(&inside) * 0.12 + self.bonus(query, &shown.text)) * kind;
+        let score = (coverage + neighbours(&inside) * 0.12 + self.bonus(query, named, &shown.text)) * kind;
         let hit = Hit {
             path: self.stored.path,
             title: self.stored.title,
@@ -279,10 +298,20 @@ impl Reading {
         Candidate { note: self.stored.note, coverage, hit }
     }
 
-    fn bonus(&self, query: &Query, shown: &str) -> f32 {
+    /// Whether the question has the whole title of the note in it.
+    fn named_in(&self, query: &Query) -> bool {
         let title = fold(&self.stored.title);
         let words = crate::text::pieces(&title).iter().map(|piece| piece.raw).collect::<Vec<_>>().join(" ");
-        let named = words.chars().count() > 2 && query.folded.contains(&words);
+        let unspaced = words.chars().any(crate::text::is_unspaced);
+        words.chars().count() > 2
+            && if unspaced {
+                query.folded.contains(&words)
+            } else {
+                format!(" {} ", query.folded).contains(&format!(" {words} "))
+            }
+    }
+
+    fn bonus(&self, query: &Query, named: bool, shown: &str) -> f32 {
         let number = query.asks_number && shown.chars().any(is_number);
         f32::from(u8::from(named)) * 0.08 + f32::from(u8::from(number)) * 0.04
     }
@@ -317,14 +346,19 @@ fn parts(query: &Query) -> impl Iterator<Item = (usize, usize, &Part)> {
         .flat_map(|(at, term)| term.parts.iter().enumerate().map(move |(nth, p)| (at, nth, p)))
 }
 
-/// How strongly each term stands in a text: a compound counts little unless all its parts are there.
+/// How strongly each term stands in a text: a compound counts little unless all its parts are there, a pair of
+/// characters nothing.
 fn strengths(marks: &[Mark], query: &Query) -> Vec<f32> {
     let strength = |(at, term): (usize, &Term)| {
         let best = |part: usize| {
             let of_part = marks.iter().filter(|mark| mark.term == at && mark.part == part);
             of_part.map(|mark| mark.strength).fold(0.0, f32::max)
         };
-        let share = (0..term.parts.len()).map(best).sum::<f32>() / term.parts.len() as f32;
+        let each = (0..term.parts.len()).map(best);
+        if term.run.is_some() {
+            return each.fold(1.0, f32::min);
+        }
+        let share = each.sum::<f32>() / term.parts.len() as f32;
         if term.parts.len() > 1 { share * share } else { share }
     };
     query.terms.iter().enumerate().map(strength).collect()
