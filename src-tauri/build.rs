@@ -32,10 +32,12 @@ const COMMANDS: &[&str] = &[
 fn main() {
     println!("cargo:rerun-if-changed=../ui/dist");
     if !Path::new("../ui/dist/index.html").exists() {
-        fail("the window's page is not built: ui/dist/index.html is missing. Run `npm ci && npm run build` in ui/");
+        fail(
+            "the window's page is not built: ui/dist/index.html is missing. Run `npm ci && npm run build` in ui/",
+        );
     }
-    let attributes = tauri_build::Attributes::new()
-        .app_manifest(tauri_build::AppManifest::new().commands(COMMANDS));
+    let attributes =
+        tauri_build::Attributes::new().app_manifest(tauri_build::AppManifest::new().commands(COMMANDS));
     if let Err(error) = tauri_build::try_build(attributes) {
         fail(&format!("{error:#}"));
     }

@@ -45,7 +45,12 @@ mod tests {
 
     #[test]
     fn the_web_and_mail_are_opened() {
-        for link in ["https://example.org/a?b#c", "http://127.0.0.1:8080/", "mailto:ada@example.org", " HTTPS://EXAMPLE.ORG "] {
+        for link in [
+            "https://example.org/a?b#c",
+            "http://127.0.0.1:8080/",
+            "mailto:ada@example.org",
+            " HTTPS://EXAMPLE.ORG ",
+        ] {
             assert!(openable(link).is_ok(), "{link}");
         }
     }

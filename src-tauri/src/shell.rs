@@ -61,5 +61,7 @@ async fn open(home: Option<PathBuf>) -> Result<Engine, Problem> {
     let opened = tauri::async_runtime::spawn_blocking(move || {
         Engine::open(Home::open(home.as_deref())?, EngineOptions::default())
     });
-    opened.await.unwrap_or_else(|error| Err(Problem::new("defect", format!("Lectern could not start: {error}"))))
+    opened
+        .await
+        .unwrap_or_else(|error| Err(Problem::new("defect", format!("Lectern could not start: {error}"))))
 }

@@ -37,7 +37,8 @@ pub fn read(args: impl Iterator<Item = OsString>) -> Result<Start, ExitCode> {
 /// WebKitGTK's DMABUF renderer draws blank windows on some NVIDIA and Wayland systems.
 pub fn mend_rendering() {
     #[cfg(target_os = "linux")]
-    if std::env::var_os("WEBKIT_DISABLE_DMABUF_RENDERER").is_none() && std::env::var_os(KEEP_DMABUF).is_none() {
+    if std::env::var_os("WEBKIT_DISABLE_DMABUF_RENDERER").is_none() && std::env::var_os(KEEP_DMABUF).is_none()
+    {
         // SAFETY: the process has no other thread yet.
         unsafe { std::env::set_var("WEBKIT_DISABLE_DMABUF_RENDERER", "1") };
     }

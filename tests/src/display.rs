@@ -45,11 +45,14 @@ impl Display {
         let (connection, screen) = x11rb::connect(Some(&self.name)).expect("the display answers");
         let root = connection.setup().roots[screen].root;
         let Some(window) = find(&connection, root, title) else { return false };
-        let atom = |name: &str| connection.intern_atom(false, name.as_bytes()).unwrap().reply().unwrap().atom;
+        let atom = |name: &str| {
+            let cookie = connection.intern_atom(false, name.as_bytes()).expect("the display answers");
+            cookie.reply().expect("atoms can be made").atom
+        };
         let data = [atom("WM_DELETE_WINDOW"), x11rb::CURRENT_TIME, 0, 0, 0];
         let message = ClientMessageEvent::new(32, window, atom("WM_PROTOCOLS"), data);
-        connection.send_event(false, window, EventMask::NO_EVENT, message).unwrap();
-        connection.flush().unwrap();
+        connection.send_event(false, window, EventMask::NO_EVENT, message).expect("the message is sent");
+        connection.flush().expect("the message is sent");
         true
     }
 }
@@ -68,7 +71,11 @@ fn find(connection: &impl Connection, window: Window, title: &str) -> Option<Win
                 .and_then(|cookie| cookie.reply().ok())
                 .is_some_and(|reply| !reply.value.is_empty())
     };
-    children.iter().copied().find(named).or_else(|| children.iter().find_map(|child| find(connection, *child, title)))
+    children
+        .iter()
+        .copied()
+        .find(named)
+        .or_else(|| children.iter().find_map(|child| find(connection, *child, title)))
 }
 
 fn pipe() -> (OwnedFd, OwnedFd) {

@@ -18,7 +18,11 @@ pub fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
     let path = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.exists(), "{} is not built; run `make test`, or `cargo build --workspace` first", path.display());
+    assert!(
+        path.exists(),
+        "{} is not built; run `make test`, or `cargo build --workspace` first",
+        path.display()
+    );
     path
 }
 

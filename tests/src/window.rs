@@ -39,7 +39,8 @@ impl Setting {
         }
         let runtime = folder.path().join("runtime");
         std::fs::create_dir(&runtime).expect("a folder");
-        std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("private");
+        std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .expect("private");
         Self { folder, variables: Vec::new() }
     }
 
@@ -104,7 +105,8 @@ impl Window {
         let port = free_port();
         let mut command = setting.command("dbus-run-session");
         command.env("DISPLAY", &display.name).args(["--", "WebKitWebDriver", "--host=127.0.0.1"]);
-        let driver = Group::start(command.arg(format!("--port={port}"))).expect("dbus-run-session is installed");
+        let driver =
+            Group::start(command.arg(format!("--port={port}"))).expect("dbus-run-session is installed");
         let client = connect(port).await;
         let window = Self { client, driver, display, setting, _turn: turn };
         window.see("body").await;
@@ -126,9 +128,13 @@ impl Window {
     /// The app's process.
     pub fn app(&self) -> Process {
         let path = program("lectern-desktop");
-        let own = |process: &Process| std::fs::read_link(format!("/proc/{}/exe", process.id)).is_ok_and(|exe| exe == path);
+        let own = |process: &Process| {
+            std::fs::read_link(format!("/proc/{}/exe", process.id)).is_ok_and(|exe| exe == path)
+        };
         let children = descendants(self.driver.id());
-        let app = children.iter().find(|process| own(process) && !process.command.contains("__") && !process.command.contains(" vault "));
+        let app = children.iter().find(|process| {
+            own(process) && !process.command.contains("__") && !process.command.contains(" vault ")
+        });
         app.unwrap_or_else(|| panic!("the app does not run: {children:?}")).clone()
     }
 
@@ -148,7 +154,8 @@ impl Window {
 
     /// Waits until no element of the selector is there.
     pub async fn see_no(&self, css: &str) {
-        self.until(&format!("`{css}` is gone"), || async { (self.count(css).await == 0).then_some(()) }).await;
+        self.until(&format!("`{css}` is gone"), || async { (self.count(css).await == 0).then_some(()) })
+            .await;
     }
 
     /// Waits until one of the elements holds the text.
@@ -178,7 +185,11 @@ impl Window {
 
     /// Types into a field, key by key.
     pub async fn type_into(&self, css: &str, text: &str) {
-        self.see(css).await.send_keys(text).await.unwrap_or_else(|error| panic!("type into `{css}`: {error}"));
+        self.see(css)
+            .await
+            .send_keys(text)
+            .await
+            .unwrap_or_else(|error| panic!("type into `{css}`: {error}"));
     }
 
     /// Runs a script in the page, which sees `arguments`.
@@ -211,7 +222,11 @@ impl Window {
     }
 
     /// Polls until there is an answer; on giving up, leaves a picture and the page's text behind.
-    pub async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, mut look: impl FnMut() -> F) -> T {
+    pub async fn until<T, F: Future<Output = Option<T>>>(
+        &self,
+        what: &str,
+        mut look: impl FnMut() -> F,
+    ) -> T {
         let begin = Instant::now();
         loop {
             if let Some(found) = look().await {
@@ -238,7 +253,9 @@ async fn connect(port: u16) -> Client {
         let mut builder = ClientBuilder::new(HttpConnector::new());
         match builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await {
             Ok(client) => return client,
-            Err(error) if begin.elapsed() > Duration::from_secs(60) => panic!("the window did not open: {error}"),
+            Err(error) if begin.elapsed() > Duration::from_secs(60) => {
+                panic!("the window did not open: {error}")
+            }
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
@@ -252,5 +269,6 @@ fn free_port() -> u16 {
 /// Writes an executable script.
 pub fn write_script(path: &Path, text: &str) {
     std::fs::write(path, text).expect("the script is written");
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("made executable");
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("made executable");
 }

@@ -1,5 +1,7 @@
 //! The command line as a person or a script uses it: the built `lectern`, the real starter, the real notes server.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where it is surprised")]
+
 use std::process::{Command, Output};
 
 use lectern_tests::program;
@@ -19,7 +21,9 @@ fn events(home: &TempDir, arguments: &[&str]) -> Vec<Value> {
     let output = lectern(home, arguments);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -27,7 +31,10 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 fn answer(events: &[Value]) -> String {
-    let text = of_kind(events, "text_delta").into_iter().filter_map(|event| event["text"].as_str()).collect::<String>();
+    let text = of_kind(events, "text_delta")
+        .into_iter()
+        .filter_map(|event| event["text"].as_str())
+        .collect::<String>();
     assert!(!text.is_empty(), "no answer: {events:#?}");
     text
 }
@@ -51,8 +58,10 @@ fn the_events_tell_the_whole_turn_in_order() {
     assert_eq!(events.first().unwrap()["kind"], "turn_started");
     assert_eq!(events.last().unwrap()["kind"], "turn_finished");
     assert_eq!(events.last().unwrap()["outcome"]["type"], "completed");
-    let started: Vec<_> = of_kind(&events, "tool_started").into_iter().map(|event| &event["call"]["id"]).collect();
-    let finished: Vec<_> = of_kind(&events, "tool_finished").into_iter().map(|event| &event["result"]["call"]).collect();
+    let started: Vec<_> =
+        of_kind(&events, "tool_started").into_iter().map(|event| &event["call"]["id"]).collect();
+    let finished: Vec<_> =
+        of_kind(&events, "tool_finished").into_iter().map(|event| &event["result"]["call"]).collect();
     assert_eq!(started, finished);
     assert!(started.len() >= 2, "a search and a read: {started:?}");
     assert!(answer(&events).contains("She was born on 9 January 2020"));
@@ -62,10 +71,12 @@ fn the_events_tell_the_whole_turn_in_order() {
 fn a_later_step_evaluates_only_what_is_new() {
     let home = tempfile::tempdir().unwrap();
     let events = events(&home, &["ask", "--json", QUESTION]);
-    let usage: Vec<_> = of_kind(&events, "step_finished").into_iter().map(|event| &event["stats"]["usage"]).collect();
+    let usage: Vec<_> =
+        of_kind(&events, "step_finished").into_iter().map(|event| &event["stats"]["usage"]).collect();
     assert!(usage.len() >= 3, "{usage:?}");
     for pair in usage.windows(2) {
-        let count = |usage: &Value, key: &str| usage[key].as_f64().unwrap_or_else(|| panic!("{key}: {usage}"));
+        let count =
+            |usage: &Value, key: &str| usage[key].as_f64().unwrap_or_else(|| panic!("{key}: {usage}"));
         let known = count(pair[0], "prompt_tokens") + count(pair[0], "generated_tokens");
         let reused = count(pair[1], "reused_tokens");
         assert!(reused >= 0.95 * known, "{reused} of {known} were reused: {pair:?}");

@@ -103,7 +103,8 @@ async fn no_batch_of_small_events_reaches_the_slow_way() {
     stage.done.await.unwrap();
     let seen = stage.seen.lock().unwrap();
     assert!(seen.iter().all(|(_, json)| json.len() < 8192), "{:?}", seen.iter().map(|s| s.1.len()).max());
-    let all: Vec<Value> = seen.iter().flat_map(|(_, json)| serde_json::from_str::<Vec<Value>>(json).unwrap()).collect();
+    let all: Vec<Value> =
+        seen.iter().flat_map(|(_, json)| serde_json::from_str::<Vec<Value>>(json).unwrap()).collect();
     let seqs: Vec<_> = all.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (0..=500).collect::<Vec<_>>());
 }

@@ -49,11 +49,15 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
 }
 
 /// Waits for a system dialog without holding a thread; none when the user closed it.
-async fn chosen(show: impl FnOnce(Box<dyn FnOnce(Option<FilePath>) + Send>)) -> Result<Option<PathBuf>, Problem> {
+async fn chosen(
+    show: impl FnOnce(Box<dyn FnOnce(Option<FilePath>) + Send>),
+) -> Result<Option<PathBuf>, Problem> {
     let (answer, chosen) = tokio::sync::oneshot::channel();
     show(Box::new(move |path| {
         let _ = answer.send(path);
     }));
     let Ok(Some(path)) = chosen.await else { return Ok(None) };
-    path.into_path().map(Some).map_err(|_| Problem::new("not_a_file", "what was chosen is no file on this computer"))
+    path.into_path()
+        .map(Some)
+        .map_err(|_| Problem::new("not_a_file", "what was chosen is no file on this computer"))
 }

@@ -20,7 +20,12 @@ pub async fn send(desk: Desk<'_>, request: SendRequest, on_events: Page) -> Resu
 }
 
 #[tauri::command]
-pub async fn attach_turn(desk: Desk<'_>, turn: TurnId, after_seq: i64, on_events: Page) -> Result<(), Problem> {
+pub async fn attach_turn(
+    desk: Desk<'_>,
+    turn: TurnId,
+    after_seq: i64,
+    on_events: Page,
+) -> Result<(), Problem> {
     let events = desk.engine().await?.attach_turn(&turn, after_seq)?;
     follow(events, on_events);
     Ok(())

@@ -2,11 +2,14 @@
 //!
 //! Invariant: nothing in here reaches into the app; tests type, click, look, and read the files of the home.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where it is surprised")]
+
 mod answers;
 mod endings;
 mod looks;
 mod permissions;
 mod safety;
+mod servers;
 mod trouble;
 
 use lectern_tests::window::{Setting, Window};
@@ -31,7 +34,9 @@ async fn finished(window: &Window) {
         const answers = [...all('message-assistant')];
         return all('message-user').length === answers.length && answers.length > 0
             && answers.every((a) => a.dataset.running === 'false') && all('stop').length === 0;";
-    window.until("the turn is over", || async { (window.run(script, vec![]).await == true).then_some(()) }).await;
+    window
+        .until("the turn is over", || async { (window.run(script, vec![]).await == true).then_some(()) })
+        .await;
 }
 
 /// Asks and waits for the end of the answer.
@@ -45,14 +50,16 @@ async fn ask(window: &Window, text: &str) {
 
 /// The state of each tool card, in order.
 async fn card_states(window: &Window) -> Vec<String> {
-    let script = "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.state)";
+    let script =
+        "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.state)";
     let states = window.run(script, vec![]).await;
     states.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The last part of each called tool's name, in order.
 async fn tools(window: &Window) -> Vec<String> {
-    let script = "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.tool)";
+    let script =
+        "return [...document.querySelectorAll('[data-testid=tool-card]')].map((c) => c.dataset.tool)";
     let tools = window.run(script, vec![]).await;
     let names = tools.as_array().into_iter().flatten().filter_map(Value::as_str);
     names.map(|name| name.rsplit("__").next().unwrap_or(name).to_owned()).collect()
@@ -66,7 +73,10 @@ fn slow_notes(setting: &Setting, millis: u32) {
     let slow = root().join("tests/servers/slow.mjs");
     let args = json!([slow, millis.to_string(), program("lectern"), "vault", vault]);
     let server = json!({ "command": "node", "args": args, "trusted": true });
-    write_settings(setting, &json!({ "version": 1, "sample_vault": false, "mcpServers": { "notes": server } }));
+    write_settings(
+        setting,
+        &json!({ "version": 1, "sample_vault": false, "mcpServers": { "notes": server } }),
+    );
 }
 
 fn write_settings(setting: &Setting, settings: &Value) {

@@ -34,7 +34,8 @@ async fn only_the_listed_commands_can_be_called() {
         "plugin:window-state|save_window_state",
         "no_such_command",
     ] {
-        let parameters = json!({ "url": "https://example.org", "path": "/etc/passwd", "options": {}, "label": "main" });
+        let parameters =
+            json!({ "url": "https://example.org", "path": "/etc/passwd", "options": {}, "label": "main" });
         let answer = invoke(&window, command, parameters).await;
         let error = answer["error"].as_str().unwrap_or_default();
         assert!(error.contains("not allowed") || error.contains("not found"), "{command}: {answer}");
@@ -92,7 +93,10 @@ async fn the_page_cannot_leave() {
 async fn links_open_outside_and_only_those_of_the_web() {
     let setting = Setting::fresh();
     let opened = setting.home().join("opened.txt");
-    write_script(&setting.bin().join("xdg-open"), &format!("#!/bin/sh\necho \"$1\" >> '{}'\n", opened.display()));
+    write_script(
+        &setting.bin().join("xdg-open"),
+        &format!("#!/bin/sh\necho \"$1\" >> '{}'\n", opened.display()),
+    );
     let window = Window::open(setting).await;
     for refused in ["file:///etc/passwd", "javascript:alert(1)", "/etc/passwd", "ssh://host"] {
         let answer = invoke(&window, "open_link", json!({ "url": refused })).await;
@@ -100,14 +104,16 @@ async fn links_open_outside_and_only_those_of_the_web() {
     }
     let answer = invoke(&window, "open_link", json!({ "url": "https://example.org/a?b=c" })).await;
     assert_eq!(answer, json!({ "value": null }));
-    let lines = window.until("the link is opened", || async { fs::read_to_string(&opened).ok().filter(|t| !t.is_empty()) });
+    let lines = window
+        .until("the link is opened", || async { fs::read_to_string(&opened).ok().filter(|t| !t.is_empty()) });
     assert_eq!(lines.await.trim(), "https://example.org/a?b=c");
 }
 
 #[tokio::test]
 async fn markup_in_messages_stays_text() {
     let window = Window::open(Setting::fresh()).await;
-    let hostile = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script> [x](javascript:alert(1))";
+    let hostile =
+        "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script> [x](javascript:alert(1))";
     crate::ask(&window, hostile).await;
     assert_eq!(window.run("return window.hacked ?? null", vec![]).await, Value::Null);
     assert_eq!(window.count("[data-testid=message-user] img, [data-testid=message-user] script").await, 0);
