@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Errors that are told at most; a model corrects the rest in the next round.
 pub const MAX_ERRORS: usize = 5;
 
+/// Levels of nesting at most: the library walks schemas and values by recursion, and a stack is soon used up.
+const DEEPEST: usize = 256;
+
 /// Characters of a value in an error at most.
 const SHOWN: usize = 80;
 
@@ -38,6 +41,13 @@ impl std::fmt::Display for ValidationError {
 
 /// The errors of the arguments, at most [`MAX_ERRORS`]; empty when they are valid.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<ValidationError>, SchemaFault> {
+    if is_deep(schema) {
+        return Err(SchemaFault("it is nested too deeply".to_owned()));
+    }
+    if is_deep(arguments) {
+        let expected = format!("at most {DEEPEST} levels");
+        return Ok(vec![ValidationError { path: String::new(), expected, got: "more".to_owned() }]);
+    }
     let validator = jsonschema::options()
         // MCP: a schema that names no draft is of 2020-12.
         .with_draft(draft_of(schema))
@@ -53,6 +63,25 @@ fn draft_of(schema: &Value) -> Draft {
     match Draft::Draft202012.detect(schema) {
         Draft::Unknown => Draft::Draft202012,
         draft => draft,
+    }
+}
+
+fn is_deep(value: &Value) -> bool {
+    let mut level = vec![value];
+    for _ in 0..DEEPEST {
+        level = level.into_iter().flat_map(children).collect();
+        if level.is_empty() {
+            return false;
+        }
+    }
+    true
+}
+
+fn children(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(entries) => entries.values().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 

@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::StoreError;
 
 /// How long one process waits for another one's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Entry `n` brings a file from version `n` to `n + 1`.
 const MIGRATIONS: &[&str] = &["
@@ -80,9 +82,25 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     connection.pragma_update(None, "foreign_keys", true)?;
     // Full: what a turn stored survives a power cut too. Events are written in batches, so it costs little.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    use_write_ahead_log(connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     migrate(connection, path)
+}
+
+/// SQLite does not wait by itself when two processes bring a new file to this mode at once.
+fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(BUSY_PAUSE);
+                waited += BUSY_PAUSE;
+            }
+            done => return Ok(done?),
+        }
+    }
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -112,8 +112,8 @@ mod tests {
         let long = format!("x{}", "é".repeat(RESULT_TEXT));
         let (cut, cuts) = result(ToolResult::of(&call(), ToolOutcome::Succeeded, long.clone()));
         let note = format!("[cut: {} of {} bytes are shown]", RESULT_TEXT - 1, long.len());
-        assert_eq!(cuts, [note.clone()]);
         assert_eq!(cut.text(), format!("{}\n{note}", &long[..RESULT_TEXT - 1]));
+        assert_eq!(cuts, [note]);
     }
 
     #[test]

@@ -2,14 +2,20 @@
 //!
 //! Invariant: one call after the other, in call order. Whatever is wrong becomes a result for the model.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::permit::permit;
 use super::run::Turn;
 use crate::event::EventKind;
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
 use crate::tool::ToolSpec;
-use crate::validate::{MAX_ERRORS, validate};
+use crate::validate::{MAX_ERRORS, SchemaFault, ValidationError, validate};
+
+/// How long the check of one call's arguments may take.
+const VALIDATION_TIME: Duration = Duration::from_secs(2);
 
 /// Tool names that are suggested at most.
 const SUGGESTED: usize = 5;
@@ -28,16 +34,16 @@ pub(super) async fn prepare(turn: &Turn, tools: &[ToolSpec], call: &ToolCall) ->
     let Some(spec) = tools.iter().find(|spec| spec.name == call.tool) else {
         return Err(ToolResult::of(call, ToolOutcome::Failed, unknown_tool(call, tools)));
     };
-    check_arguments(turn, spec, call)?;
+    check_arguments(turn, spec, call).await?;
     permit(turn, spec, call).await?;
     Ok(Ready { call: call.clone(), spec: spec.clone() })
 }
 
-fn check_arguments(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {
+async fn check_arguments(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {
     if let Some(text) = &call.malformed {
         return Err(ToolResult::of(call, ToolOutcome::Failed, malformed(text)));
     }
-    match validate(&spec.input_schema, &Value::Object(call.arguments.clone())) {
+    match validated(spec, call).await {
         Ok(errors) if errors.is_empty() => Ok(()),
         Ok(errors) => {
             let mut text = format!("The arguments for `{}` are wrong; nothing was done.", call.tool);
@@ -58,6 +64,17 @@ fn check_arguments(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), 
             });
             Ok(())
         }
+    }
+}
+
+/// Beside the turn, and not for long: a server can write a schema that takes for ever.
+async fn validated(spec: &ToolSpec, call: &ToolCall) -> Result<Vec<ValidationError>, SchemaFault> {
+    let (schema, arguments) = (spec.input_schema.clone(), Value::Object(call.arguments.clone()));
+    let task = tokio::task::spawn_blocking(move || validate(&schema, &arguments));
+    match timeout(VALIDATION_TIME, task).await {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(_)) => Err(SchemaFault("checking it crashed".to_owned())),
+        Err(_) => Err(SchemaFault("checking it takes too long".to_owned())),
     }
 }
 

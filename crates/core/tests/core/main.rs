@@ -1,0 +1,9 @@
+//! The core from outside: turns as stories, the store after crashes, arguments against schemas.
+
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod app;
+mod endings;
+mod store;
+mod tools;
+mod validate;
