@@ -149,7 +149,7 @@ fn fit(content: &mut [Content], budget: usize) -> usize {
     cut
 }
 
-/// The places in notes that a structured result names: objects with a `path` and a line, heading or title.
+/// The places in notes that a structured result names: objects with a `path` and a line or a heading.
 fn sources(structured: &Value) -> Vec<Source> {
     let mut found = Vec::new();
     collect_sources(structured, 0, &mut found);
@@ -172,22 +172,26 @@ fn collect_sources(value: &Value, depth: usize, found: &mut Vec<Source>) {
     }
 }
 
+/// A place names a line or a heading; a path alone is an entry of a list. The words may be written in either fashion.
 fn source(value: &Value) -> Option<Source> {
-    let text = |name: &str| {
-        value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let line = |snake: &str, camel: &str| {
+        let line = value.get(snake).or_else(|| value.get(camel))?.as_u64()?;
+        u32::try_from(line).ok().filter(|line| *line > 0)
     };
-    let line = |name: &str| {
-        value.get(name)?.as_u64().and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0)
+    let trail = || {
+        let headings = value.get("heading")?.as_array()?.iter().filter_map(Value::as_str);
+        let joined = headings.collect::<Vec<_>>().join(" › ");
+        (!joined.is_empty()).then_some(joined)
     };
     let source = Source {
         path: text("path")?,
         title: text("title"),
-        heading: text("heading"),
-        start_line: line("start_line"),
-        end_line: line("end_line"),
+        heading: text("heading").or_else(trail),
+        start_line: line("start_line", "startLine"),
+        end_line: line("end_line", "endLine"),
     };
-    let names_a_place = source.title.is_some() || source.heading.is_some() || source.start_line.is_some();
-    names_a_place.then_some(source)
+    (source.heading.is_some() || source.start_line.is_some()).then_some(source)
 }
 
 /// Bytes of a value as JSON, near enough and without writing it.
@@ -307,10 +311,11 @@ mod tests {
     #[test]
     fn places_in_notes_become_sources() {
         let hit = json!({"path": "Travel/Lyon.md", "title": "Lyon", "heading": "Food", "start_line": 3, "end_line": 9});
-        let result = mapped(
-            json!({"structuredContent": {"query": "x", "hits": [hit, hit, {"path": "no place"}]}}),
-            100,
-        );
+        let other =
+            json!({"path": "Travel/Lyon.md", "title": "Lyon", "heading": ["Trips", "Food"], "startLine": 12});
+        let listed = json!({"path": "Home.md", "title": "Home", "heading": []});
+        let result =
+            mapped(json!({"structuredContent": {"query": "x", "hits": [hit, hit, other, listed]}}), 100);
         let source = Source {
             path: "Travel/Lyon.md".into(),
             title: Some("Lyon".into()),
@@ -318,7 +323,13 @@ mod tests {
             start_line: Some(3),
             end_line: Some(9),
         };
-        assert_eq!(result.sources, [source]);
+        let other = Source {
+            heading: Some("Trips › Food".into()),
+            start_line: Some(12),
+            end_line: None,
+            ..source.clone()
+        };
+        assert_eq!(result.sources, [source, other]);
     }
 
     #[test]
