@@ -4,6 +4,7 @@
 
 mod app;
 mod endings;
+mod properties;
 mod store;
 mod tools;
 mod validate;
