@@ -4,6 +4,7 @@
 
 mod app;
 mod endings;
+mod events_doc;
 mod properties;
 mod store;
 mod tools;

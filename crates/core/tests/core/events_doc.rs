@@ -1,0 +1,222 @@
+//! `docs/events.md` is written from here, so that it can't be stale.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use lectern_core::message::JsonObject;
+use lectern_core::{
+    AssistantMessage, Event, EventKind, FinishReason, Grant, Part, PermissionAnswer, Progress, Source,
+    StepStats, Timestamp, ToolCall, ToolOutcome, ToolResult, TurnError, TurnErrorCode, TurnOutcome, Usage,
+    UserMessage, WireDirection, model::ModelErrorCode,
+};
+use serde_json::json;
+
+/// Set to write the page instead of comparing it.
+const WRITE: &str = "LECTERN_WRITE_DOCS";
+
+const HEAD: &str = "# Events
+
+What a turn tells while it runs. The window gets these objects through its channel, `lectern ask --json` prints each as
+one line, the store keeps them and the trace shows them: one shape for all.
+
+Every event has `conversation`, `turn`, `seq`, `at` (UTC) and `kind`; the other fields depend on the kind.
+
+- Within a turn `seq` counts from 0 without a gap. `turn_started` comes first, `turn_finished` last, exactly once.
+- Each `step_started` has its `step_finished`. The message in it is whole and stored before any of its tools runs.
+- Each tool call of a `step_finished` has exactly one `tool_finished`, whatever came of it. Calls that never ran
+  (denied, stopped, unknown tool, wrong arguments) have no `tool_started`. Calls that run side by side finish in any
+  order; the stored results stand in the order of the calls.
+- Not stored: `model_loading`, `prompt_progress`, `text_delta`, `thinking_delta`, `tool_call_delta`. They are only
+  there while the turn runs; `step_finished` has the whole message. So `seq` has gaps in what the store gives back.
+- After a crash of Lectern the turn gets its missing `step_finished`, `tool_finished` and `turn_finished` (with the
+  code `interrupted`) when the store is opened next.
+
+A reader should pass over kinds and fields that it does not know.
+
+This page is written by a test of `lectern-core`: `LECTERN_WRITE_DOCS=1 cargo test -p lectern-core --test core events`.
+";
+
+/// One sentence for each kind. A new kind breaks the build here; give it an example below too.
+fn about(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::TurnStarted { .. } => "The turn began; the user's message is stored.",
+        EventKind::StepStarted { .. } => "A model call began. `tools` are offered in this step.",
+        EventKind::ModelLoading { .. } => "The model is being loaded; only before the first text of a step.",
+        EventKind::PromptProgress { .. } => {
+            "So many tokens of the prompt are evaluated; `reused` came from the cache."
+        }
+        EventKind::TextDelta { .. } => "A piece of the answer.",
+        EventKind::ThinkingDelta { .. } => "A piece of the reasoning.",
+        EventKind::ToolCallDelta { .. } => {
+            "A piece of a call as the model writes it. The first one of a call has no arguments yet; the pieces joined \
+             are JSON text."
+        }
+        EventKind::StepFinished { .. } => {
+            "The reply ended and is stored. `message.incomplete` tells that it was stopped or failed; its calls are \
+             then left out. `finish` is `stop`, `tool_calls`, `length`, `filtered`, `cancelled` or `failed`."
+        }
+        EventKind::PermissionRequested { .. } => {
+            "The user is asked whether the call may run. The turn waits for the answer or for a stop."
+        }
+        EventKind::PermissionAnswered { .. } => "The user, or a rule in the meantime, answered.",
+        EventKind::ToolStarted { .. } => "A call runs now.",
+        EventKind::ToolProgress { .. } => "A call came further; `done` never falls, `total` may be unknown.",
+        EventKind::ToolWire { .. } => {
+            "A raw JSON-RPC message of a call, for the trace. Very long ones are cut."
+        }
+        EventKind::ToolLog { .. } => "A line that the server logged while the call ran.",
+        EventKind::ToolFinished { .. } => {
+            "A call is settled. `outcome` is `succeeded`, `failed`, `denied` or `cancelled`; all of them are news for \
+             the model, none ends the turn."
+        }
+        EventKind::Notice { .. } => "Something worth showing that ends nothing; `code` tells what.",
+        EventKind::TurnFinished { .. } => {
+            "The turn is over: `completed`, `cancelled`, `step_limit`, or `failed` with an error whose `code` names \
+             the kind."
+        }
+    }
+}
+
+fn object(value: serde_json::Value) -> JsonObject {
+    serde_json::from_value(value).unwrap()
+}
+
+fn call() -> ToolCall {
+    ToolCall {
+        id: "call_0".into(),
+        tool: "notes__read_note".into(),
+        arguments: object(json!({"path": "Travel/Lyon.md"})),
+        malformed: None,
+        provider_data: None,
+    }
+}
+
+fn message() -> AssistantMessage {
+    let parts = vec![Part::Text { text: "I look it up.".to_owned() }, Part::ToolCall(call())];
+    AssistantMessage { parts, model: Some("starter".into()), ..AssistantMessage::default() }
+}
+
+fn usage() -> Usage {
+    Usage {
+        prompt_tokens: 412,
+        reused_tokens: 396,
+        generated_tokens: 21,
+        prompt_ms: Some(40),
+        generation_ms: Some(310),
+    }
+}
+
+fn result() -> ToolResult {
+    let source = Source {
+        path: "Travel/Lyon.md".to_owned(),
+        title: Some("Lyon".to_owned()),
+        heading: Some("Food".to_owned()),
+        start_line: Some(3),
+        end_line: Some(9),
+    };
+    let result = ToolResult::of(&call(), ToolOutcome::Succeeded, "# Lyon\n…");
+    ToolResult {
+        structured: Some(json!({"path": "Travel/Lyon.md", "size": 812})),
+        sources: vec![source],
+        ..result
+    }
+}
+
+fn steps() -> Vec<EventKind> {
+    let text = |text: &str| text.to_owned();
+    vec![
+        EventKind::TurnStarted {
+            message_id: "019a-user".into(),
+            message: UserMessage::text("Where did we eat in Lyon?"),
+            model: "starter".into(),
+        },
+        EventKind::StepStarted {
+            step: 0,
+            tools: vec!["notes__search_notes".into(), "notes__read_note".into()],
+        },
+        EventKind::ModelLoading { fraction: 0.5 },
+        EventKind::PromptProgress { done: 256, total: 412, reused: 128 },
+        EventKind::ThinkingDelta { text: text("The note about Lyon") },
+        EventKind::TextDelta { text: text("I look") },
+        EventKind::ToolCallDelta {
+            call: "call_0".into(),
+            tool: "notes__read_note".into(),
+            arguments: text("{\"path\":"),
+        },
+        EventKind::StepFinished {
+            step: 0,
+            message_id: "019a-step".into(),
+            message: message(),
+            finish: FinishReason::ToolCalls,
+            stats: StepStats { usage: usage(), first_delta_ms: Some(55), total_ms: 360 },
+        },
+    ]
+}
+
+fn tools() -> Vec<EventKind> {
+    let progress = Progress { done: 2.0, total: Some(5.0), message: Some("reading".to_owned()) };
+    let wire = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "read_note"}});
+    vec![
+        EventKind::PermissionRequested {
+            call: call(),
+            choices: vec![Grant::Once, Grant::Conversation, Grant::Always],
+        },
+        EventKind::PermissionAnswered {
+            call: "call_0".into(),
+            answer: PermissionAnswer::Allow { grant: Grant::Conversation },
+        },
+        EventKind::ToolStarted { call: call() },
+        EventKind::ToolWire { call: "call_0".into(), direction: WireDirection::Sent, message: wire },
+        EventKind::ToolProgress { call: "call_0".into(), progress },
+        EventKind::ToolLog { call: "call_0".into(), line: "index is warm".to_owned() },
+        EventKind::ToolFinished { message_id: "019a-result".into(), result: result() },
+        EventKind::Notice {
+            code: "result_cut".to_owned(),
+            message: "result of `notes__read_note`: [cut: 262144 of 300000 bytes are shown]".to_owned(),
+        },
+    ]
+}
+
+fn endings() -> Vec<EventKind> {
+    let failed = TurnError {
+        code: TurnErrorCode::Model(ModelErrorCode::ModelCrashed),
+        message: "the model's process ended (signal 9)".to_owned(),
+        hint: Some("Ask again; the model is started anew.".to_owned()),
+        detail: None,
+    };
+    let outcomes = [TurnOutcome::Completed, TurnOutcome::Failed { error: failed }];
+    outcomes.map(|outcome| EventKind::TurnFinished { outcome }).to_vec()
+}
+
+fn page() -> String {
+    let kinds: Vec<EventKind> = [steps(), tools(), endings()].concat();
+    let mut page = HEAD.to_owned();
+    let mut told = BTreeSet::new();
+    for (seq, kind) in (0..).zip(kinds) {
+        let explanation = about(&kind);
+        let at: Timestamp = "2026-11-20T22:30:00.123Z".parse().unwrap();
+        let event =
+            Event { conversation: "019a-conversation".into(), turn: "019a-turn".into(), seq, at, kind };
+        let value = serde_json::to_value(&event).unwrap();
+        let name = value["kind"].as_str().unwrap().to_owned();
+        if told.insert(name.clone()) {
+            page.push_str(&format!("\n## {name}\n\n{explanation}\n"));
+        }
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event, "reads back what it writes");
+        page.push_str(&format!("\n```json\n{line}\n```\n"));
+    }
+    assert_eq!(told.len(), 17, "each kind has an example");
+    page
+}
+
+#[test]
+fn the_page_about_events_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md");
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, page()).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
+    assert_eq!(written, page(), "run the test with {WRITE}=1");
+}
