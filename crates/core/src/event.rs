@@ -211,6 +211,18 @@ pub struct TurnError {
     pub detail: Option<Value>,
 }
 
+impl TurnError {
+    /// The app ended while the turn ran.
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            code: TurnErrorCode::Interrupted,
+            message: "Lectern ended while this answer was being made".to_owned(),
+            hint: Some("Ask again.".to_owned()),
+            detail: None,
+        }
+    }
+}
+
 /// Kinds of turn errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", content = "model", rename_all = "snake_case")]

@@ -41,7 +41,8 @@
 //!   `history`, `rename`, `delete`, `restore`, `audit`.
 //! - [`PermissionBook`]: `new(Policy)`, `keep_with` (called with each rule an "always" makes), `set_policy`, `policy`.
 //! - [`ToolSet`]: joins providers; is itself a [`ToolProvider`].
-//! - [`validate::validate`]: arguments against a JSON Schema; [`prompted`]: tools for models that know none.
+//! - [`validate::validate`]: arguments against a JSON Schema. [`history::for_request`]: a history that every provider
+//!   takes.
 //! - `testing` (feature `testing`): a scripted model and scripted tools.
 
 pub mod clock;
@@ -52,7 +53,6 @@ pub mod ids;
 pub mod message;
 pub mod model;
 pub mod permission;
-pub mod prompted;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

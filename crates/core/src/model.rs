@@ -69,7 +69,8 @@ pub struct ChatRequest {
     pub tools: Vec<ToolSpec>,
     /// Whether the model must, may or must not call.
     pub tool_choice: ToolChoice,
-    /// How tools are brought to this model now.
+    /// How tools are brought to this model now. With `Prompted` the model describes them in its prompt and reads the
+    /// calls out of its text; the turn gets [`Delta`]s of calls either way.
     pub tool_mode: ToolMode,
     /// How tokens are chosen.
     pub sampling: Sampling,

@@ -9,7 +9,7 @@ use super::read::read_event;
 use super::write::{TurnWrite, apply};
 use super::{Store, StoreError, TurnKey};
 use crate::clock;
-use crate::event::{Event, EventKind, StepStats, TurnError, TurnErrorCode, TurnOutcome};
+use crate::event::{Event, EventKind, StepStats, TurnError, TurnOutcome};
 use crate::history::LOST_RESULT;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::{AssistantMessage, Message, ToolCall, ToolOutcome, ToolResult};
@@ -51,16 +51,8 @@ pub(super) fn repair(tx: &Transaction<'_>, key: &TurnKey) -> Result<(), StoreErr
         let draft = remains.draft.filter(|(of, _)| *of == step).map(|(_, draft)| draft).unwrap_or_default();
         ending.finish_step(step, draft);
     }
-    ending.event(EventKind::TurnFinished {
-        outcome: TurnOutcome::Failed {
-            error: TurnError {
-                code: TurnErrorCode::Interrupted,
-                message: "Lectern ended while this answer was being made".to_owned(),
-                hint: Some("Ask again.".to_owned()),
-                detail: None,
-            },
-        },
-    });
+    let outcome = TurnOutcome::Failed { error: TurnError::interrupted() };
+    ending.event(EventKind::TurnFinished { outcome });
     let messages = ending.messages.iter().map(|(id, message)| (id, message.clone())).collect();
     apply(tx, key, &TurnWrite { messages, events: &ending.events, drop_draft: true, finished: true })
 }

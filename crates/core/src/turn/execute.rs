@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::bound;
 use super::prepare::{Ready, prepare};
@@ -54,17 +54,21 @@ async fn run_call(turn: &Turn, ready: Ready) {
     }
     turn.journal.tell(EventKind::ToolStarted { call: call.clone() });
     let (sender, news) = mpsc::unbounded_channel();
+    let cancel = turn.cancel.child_token();
+    // A call that is left behind is told to stop, also when it is the turn that breaks.
+    let left_behind = cancel.clone().drop_guard();
     let context = CallContext {
         conversation: turn.key.conversation.clone(),
         turn: turn.key.turn.clone(),
-        cancel: turn.cancel.child_token(),
+        cancel,
         news: sender,
     };
     let tools = Arc::clone(&turn.input.tools);
     let asked = call.clone();
     // A task of its own, so that its panic is caught and one that blocks can be left behind.
-    let task = tokio::spawn(async move { tools.call(asked, context).await });
+    let task = AbortOnDropHandle::new(tokio::spawn(async move { tools.call(asked, context).await }));
     let (result, cuts) = bound::result(follow(turn, &call, task, news).await);
+    left_behind.disarm();
     for cut in cuts {
         let message = format!("result of `{}`: {cut}", call.tool);
         turn.journal.tell(EventKind::Notice { code: "result_cut".to_owned(), message });
@@ -76,7 +80,7 @@ async fn run_call(turn: &Turn, ready: Ready) {
 async fn follow(
     turn: &Turn,
     call: &ToolCall,
-    mut task: JoinHandle<ToolResult>,
+    mut task: AbortOnDropHandle<ToolResult>,
     mut news: mpsc::UnboundedReceiver<CallNews>,
 ) -> ToolResult {
     let mut teller = Teller { turn, call: &call.id, done: f64::NEG_INFINITY, told: 0 };
@@ -96,7 +100,6 @@ async fn follow(
             Some(news) = news.recv() => teller.tell(news),
             () = turn.cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + GRACE),
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                task.abort();
                 let text = "The user stopped this call; whether it took effect is not known.";
                 return ToolResult::of(call, ToolOutcome::Cancelled, text);
             }

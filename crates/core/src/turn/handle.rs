@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Event, EventKind, TurnError, TurnErrorCode, TurnOutcome};
+use crate::event::{Event, EventKind, TurnError, TurnOutcome};
 use crate::ids::{ConversationId, ToolCallId, TurnId};
 use crate::permission::PermissionAnswer;
 use crate::store::TurnKey;
@@ -73,15 +73,8 @@ impl TurnHandle {
         let _ = length.wait_for(|length| length.closed).await;
         match self.0.log.events().last().map(|event| event.kind.clone()) {
             Some(EventKind::TurnFinished { outcome }) => outcome,
-            // The runtime was shut down under the turn; the store repairs it when it is opened next.
-            Some(_) | None => TurnOutcome::Failed {
-                error: TurnError {
-                    code: TurnErrorCode::Interrupted,
-                    message: "Lectern ended while this answer was being made".to_owned(),
-                    hint: None,
-                    detail: None,
-                },
-            },
+            // The runtime was shut down before the turn began; the store repairs it when it is opened next.
+            Some(_) | None => TurnOutcome::Failed { error: TurnError::interrupted() },
         }
     }
 

@@ -24,7 +24,6 @@ use crate::grants::PermissionBook;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::UserMessage;
 use crate::model::{ChatModel, Sampling, ToolMode};
-use crate::prompted::wrap::Prompted;
 use crate::store::{NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
@@ -55,8 +54,7 @@ pub struct TurnInput {
     pub system: Option<String>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// How tools are brought to the model. With `Prompted` the turn describes them in the prompt and reads the calls
-    /// out of the text; the model then sees neither tools nor tool messages.
+    /// How tools are brought to the model; see [`crate::ChatRequest::tool_mode`].
     pub tool_mode: ToolMode,
     /// Steps at most; see [`DEFAULT_MAX_STEPS`].
     pub max_steps: u32,
@@ -111,7 +109,7 @@ impl Turns {
         register.running.insert(key.conversation.clone(), handle.clone());
         drop(register);
         let place = Place { turns: self.clone(), handle: handle.clone() };
-        runtime.spawn(run::drive(with_tools_brought(input), key, first, place));
+        runtime.spawn(run::drive(input, key, first, place));
         Ok(handle)
     }
 
@@ -158,13 +156,6 @@ fn begin(input: &TurnInput, key: &TurnKey) -> Result<Event, StartError> {
     Ok(event)
 }
 
-fn with_tools_brought(mut input: TurnInput) -> TurnInput {
-    if input.tool_mode == ToolMode::Prompted {
-        input.model = Arc::new(Prompted::new(input.model));
-    }
-    input
-}
-
 /// A running turn's place in the register; given up when the turn ends, however it ends.
 struct Place {
     turns: Turns,
@@ -188,6 +179,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.leave();
+        // Already so when the turn came to its end; not when it never began.
         self.handle.log().close();
     }
 }

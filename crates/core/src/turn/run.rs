@@ -28,31 +28,50 @@ pub(super) struct Turn {
     pub call_ids: HashSet<ToolCallId>,
     /// The step whose reply is streaming; kept here so that a panic does not lose it.
     pub open_step: Option<OpenStep>,
+    place: Place,
 }
 
 /// Runs a turn to its end, whatever happens in it.
 pub(super) async fn drive(input: TurnInput, key: TurnKey, first: Event, place: Place) {
-    let handle = &place.handle;
-    let journal = Arc::new(Journal::new(input.store.clone(), key.clone(), handle.log().clone(), first));
-    let mut turn = Turn {
-        input,
-        key,
-        journal: journal.clone(),
-        questions: handle.questions().clone(),
-        cancel: handle.cancel_token().clone(),
-        call_ids: HashSet::new(),
-        open_step: None,
-    };
+    let mut turn = Turn::new(input, key, first, place);
     let outcome = match AssertUnwindSafe(run_turn(&mut turn)).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) if turn.cancel.is_cancelled() => TurnOutcome::Cancelled,
         Ok(Err(error)) => TurnOutcome::Failed { error },
         Err(panic) => TurnOutcome::Failed { error: panic_error(&*panic) },
     };
-    if let Some(step) = turn.open_step.take() {
-        step.close(&journal, &outcome);
+    turn.end(outcome);
+}
+
+impl Turn {
+    fn new(input: TurnInput, key: TurnKey, first: Event, place: Place) -> Self {
+        let handle = &place.handle;
+        Self {
+            journal: Arc::new(Journal::new(input.store.clone(), key.clone(), handle.log().clone(), first)),
+            questions: handle.questions().clone(),
+            cancel: handle.cancel_token().clone(),
+            call_ids: HashSet::new(),
+            open_step: None,
+            input,
+            key,
+            place,
+        }
     }
-    journal.finish(outcome, || place.leave());
+
+    /// Settles what is open and tells the outcome; only the first one counts.
+    fn end(&mut self, outcome: TurnOutcome) {
+        if let Some(step) = self.open_step.take() {
+            step.close(&self.journal, &outcome);
+        }
+        self.journal.finish(outcome, || self.place.leave());
+    }
+}
+
+impl Drop for Turn {
+    /// The runtime may be shut down under a turn: it is ended here then.
+    fn drop(&mut self) {
+        self.end(TurnOutcome::Failed { error: TurnError::interrupted() });
+    }
 }
 
 async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {

@@ -1,1 +1,0 @@
-//! Reads tool calls out of a model's text.
