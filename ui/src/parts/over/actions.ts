@@ -5,6 +5,8 @@ import { NEW } from "../../stores/talks.svelte";
 
 export interface Action {
   readonly label: Key;
+  /** What it belongs to, said before it. */
+  readonly of?: Key;
   /** As it is written in menus; `Mod` is Ctrl, or Cmd on a Mac. */
   readonly keys: string | null;
   readonly run: (lectern: Lectern) => void;
@@ -23,15 +25,15 @@ export const ACTIONS: readonly Action[] = [
   },
   { label: "trace.toggle", keys: "Mod+J", run: (lectern) => lectern.prefs.setTrace(!lectern.prefs.trace) },
   { label: "settings.title", keys: "Mod+,", run: (lectern) => lectern.openSettings() },
-  { label: "settings.models", keys: null, run: (lectern) => lectern.openSettings("models") },
-  { label: "settings.servers", keys: null, run: (lectern) => lectern.openSettings("servers") },
-  { label: "settings.vaults", keys: null, run: (lectern) => lectern.openSettings("vaults") },
+  { label: "settings.models", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("models") },
+  { label: "settings.servers", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("servers") },
+  { label: "settings.vaults", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("vaults") },
   { label: "models.add", keys: null, run: (lectern) => void lectern.attempt(() => lectern.host.addModel()) },
   { label: "vaults.add", keys: null, run: (lectern) => void lectern.attempt(() => lectern.host.addVault()) },
   { label: "list.toggle", keys: "Mod+B", run: (lectern) => lectern.prefs.toggleList() },
-  { label: "theme.light", keys: null, run: (lectern) => lectern.prefs.setTheme("light") },
-  { label: "theme.dark", keys: null, run: (lectern) => lectern.prefs.setTheme("dark") },
-  { label: "theme.system", keys: null, run: (lectern) => lectern.prefs.setTheme("system") },
+  { label: "theme.light", of: "general.theme", keys: null, run: (lectern) => lectern.prefs.setTheme("light") },
+  { label: "theme.dark", of: "general.theme", keys: null, run: (lectern) => lectern.prefs.setTheme("dark") },
+  { label: "theme.system", of: "general.theme", keys: null, run: (lectern) => lectern.prefs.setTheme("system") },
   { label: "trace.export", keys: null, run: (lectern) => void lectern.exportTrace() },
   {
     label: "list.delete",

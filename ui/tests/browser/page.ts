@@ -1,0 +1,80 @@
+// Opens the built page in a real Chromium, as the app would: same policy, frozen prototypes.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { expect } from "vitest";
+import { serve } from "./serve";
+
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export interface Stand {
+  open(query: string, options?: { width?: number; height?: number; dark?: boolean; hash?: string }): Promise<Page>;
+  /** Everything that the pages complained of since the last call. */
+  complaints(): string[];
+  close(): Promise<void>;
+}
+
+export async function stand(): Promise<Stand> {
+  const server = await serve(join(import.meta.dirname, "../../dist-test"));
+  const executablePath = process.env["CHROMIUM"] ?? CHROMIUM.find((path) => existsSync(path));
+  const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+  const browser: Browser = await chromium.launch({ ...(executablePath ? { executablePath } : {}), args });
+  // One context for all: each new one would cost a browser window of its own.
+  const context = await browser.newContext();
+  await context.addInitScript("Object.freeze(Object.prototype)");
+  let complaints: string[] = [];
+  return {
+    async open(query, { width = 1280, height = 800, dark = false, hash = "" } = {}) {
+      for (const old of context.pages()) await old.close();
+      const page = await context.newPage();
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+      await page.goto(`${server.url}/icon.svg`);
+      await page.evaluate(() => localStorage.clear());
+      page.on("pageerror", (error) => complaints.push(`${query}: ${error.message}`));
+      page.on("console", (message) => {
+        if (["error", "warning"].includes(message.type())) complaints.push(`${query}: ${message.text()}`);
+      });
+      await page.goto(`${server.url}/?${query}${hash}`);
+      return page;
+    },
+    complaints() {
+      const all = complaints;
+      complaints = [];
+      return all;
+    },
+    async close() {
+      await browser.close();
+      await server.close();
+    },
+  };
+}
+
+export const id = (name: string) => `[data-testid="${name}"]`;
+
+/** Waits until a condition on the page holds, and tells what was seen when it does not. */
+export async function eventually<T>(look: () => Promise<T>, check: (seen: T) => void): Promise<void> {
+  await expect.poll(look, { timeout: 15_000, interval: 50 }).toSatisfy((seen: T) => {
+    try {
+      check(seen);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export async function texts(page: Page, selector: string): Promise<string[]> {
+  return (await page.locator(selector).allInnerTexts()).map((text) => text.trim());
+}
+
+/** Elements that are wider than what holds them. */
+export function tooWide(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const all = [
+      document.documentElement,
+      ...document.querySelectorAll("main, header, aside, nav, [role=log], [role=region]"),
+    ];
+    return all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${one.tagName}.${one.className}`);
+  });
+}

@@ -1,0 +1,66 @@
+// Every scene, in both themes and at four sizes: nothing complains, nothing is too wide, axe finds nothing.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { SCENE_NAMES } from "../../src/host/fake/scenes";
+import { stand, tooWide, type Stand } from "./page";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let place: Stand;
+
+beforeAll(async () => {
+  place = await stand();
+});
+afterAll(() => place.close());
+afterEach(() => expect(place.complaints()).toEqual([]));
+
+const SIZES = [
+  [1440, 900],
+  [1000, 700],
+  [900, 700],
+  [640, 480],
+] as const;
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+/** What axe finds on the page as it is now. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await (
+      window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }
+    ).axe.run();
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html}\n${node.failureSummary ?? ""}`),
+    );
+  });
+}
+
+async function look(query: string, ready: string, hash = ""): Promise<void> {
+  const page = await place.open(query, { width: 1440, height: 900, hash });
+  await page.waitForSelector(ready);
+  expect(await barriers(page)).toEqual([]);
+  for (const [width, height] of SIZES) {
+    await page.setViewportSize({ width, height });
+    expect(await tooWide(page)).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: "dark" });
+  expect(await barriers(page)).toEqual([]);
+}
+
+/** Scenes of the same kind are looked at in another language each. */
+const LANGS = ["en", "fr", "zh-CN"];
+
+it.each(SCENE_NAMES.map((scene, index) => [scene, LANGS[index % 3] ?? "en"]))("scene %s, %s", (scene, lang) => {
+  const empty = ["first", "no-vault", "history"].includes(scene);
+  const ready = scene === "broken" ? '[data-testid="error"]' : empty ? ".empty h1" : '[data-testid="message-user"]';
+  return look(`scene=${scene}&lang=${lang}&trace=1&speed=0.3`, ready);
+});
+
+it.each(["general", "models", "servers", "vaults", "about"])("settings, %s", (section) =>
+  look("scene=history", '[data-testid="settings"]', `#/settings/${section}`),
+);
