@@ -30,8 +30,8 @@ fn main() {
 /// The folder of llama.cpp's sources, from the CMake cache of the build.
 fn sources_of(root: &Path) -> PathBuf {
     let cache = root.join("build").join("CMakeCache.txt");
-    let text = std::fs::read_to_string(&cache)
-        .unwrap_or_else(|error| panic!("read {}: {error}", cache.display()));
+    let text =
+        std::fs::read_to_string(&cache).unwrap_or_else(|error| panic!("read {}: {error}", cache.display()));
     let folder = text
         .lines()
         .find_map(|line| line.strip_prefix("CMAKE_HOME_DIRECTORY:INTERNAL="))

@@ -28,6 +28,19 @@ std::string with_root(const std::string & grammar, const std::string & root) {
     return out;
 }
 
+void replace_all(std::string & text, const std::string & from, const std::string & to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+}
+
+// llama.cpp lets a number have an exponent of 16 digits, which no JSON reader takes. Two are enough.
+std::string with_readable_numbers(std::string grammar) {
+    replace_all(grammar, "([eE] [-+]? integral-part)?", "([eE] [-+]? [0-9]{1,2})?");
+    replace_all(grammar, "((\"e\" | \"E\") [+-]? [0-9]+)?", "((\"e\" | \"E\") [+-]? [0-9]{1,2})?");
+    return grammar;
+}
+
 void add_triggers(const llama_vocab * vocab, const common_chat_params & params, common_params_sampling & out) {
     for (const auto & text : params.preserved_tokens) {
         auto ids = common_tokenize(vocab, text, false, true);
@@ -78,10 +91,10 @@ void add_grammar(const llama_vocab * vocab, const common_chat_params & params, c
         return;
     }
     if (!root.empty()) {
-        out.grammar = { COMMON_GRAMMAR_TYPE_USER, with_root(params.grammar, root) };
+        out.grammar = { COMMON_GRAMMAR_TYPE_USER, with_root(with_readable_numbers(params.grammar), root) };
         return;
     }
-    out.grammar           = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, params.grammar };
+    out.grammar           = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, with_readable_numbers(params.grammar) };
     out.grammar_lazy      = params.grammar_lazy;
     out.generation_prompt = params.generation_prompt;
     add_triggers(vocab, params, out);

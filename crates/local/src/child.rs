@@ -26,7 +26,10 @@ pub struct WorkerCommand {
 
 impl WorkerCommand {
     /// This executable with these arguments.
-    pub fn new(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
         Self { program: program.into(), arguments, may_misbehave: false }
     }

@@ -188,7 +188,8 @@ pub(crate) fn provider_data(raw: &str, reply: &Spoken) -> Value {
 /// The raw text goes along only while the message still says what was generated.
 fn with_raw(mut value: Value, reply: &AssistantMessage) -> Value {
     let data = reply.provider_data.as_ref().and_then(|data| data.get("lectern_local"));
-    let raw = data.filter(|data| data["of"] == Spoken::of(reply).digest()).and_then(|data| data["raw"].as_str());
+    let raw =
+        data.filter(|data| data["of"] == Spoken::of(reply).digest()).and_then(|data| data["raw"].as_str());
     if let Some(raw) = raw {
         value["raw"] = Value::String(raw.to_owned());
     }

@@ -99,7 +99,9 @@ impl TextParser {
     pub async fn parse(&mut self, text: &str, partial: bool) -> Result<ParsedText, ParseError> {
         let mut child = match self.child.take() {
             Some(child) => child,
-            None => Child::start(&self.command).map_err(|error| ParseError(format!("start a worker: {error}")))?,
+            None => {
+                Child::start(&self.command).map_err(|error| ParseError(format!("start a worker: {error}")))?
+            }
         };
         let job = child.next_job();
         child

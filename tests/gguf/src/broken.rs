@@ -138,8 +138,12 @@ fn bad_metadata_bytes() -> Vec<Broken> {
 
 fn bad_tensors() -> Vec<Broken> {
     vec![
-        changed("tensor-twice", |file| file.tensor("blk.0.attn_k.weight").name = "blk.0.attn_q.weight".into()),
-        changed("tensor-missing", |file| file.tensors.retain(|tensor| tensor.name != "blk.1.ffn_down.weight")),
+        changed("tensor-twice", |file| {
+            file.tensor("blk.0.attn_k.weight").name = "blk.0.attn_q.weight".into()
+        }),
+        changed("tensor-missing", |file| {
+            file.tensors.retain(|tensor| tensor.name != "blk.1.ffn_down.weight")
+        }),
         changed("tensor-offset-beyond", |file| file.tensor("output.weight").offset = Some(1 << 34)),
         changed("tensor-offset-overflow", |file| {
             file.tensor("output.weight").offset = Some(u64::MAX - 31);

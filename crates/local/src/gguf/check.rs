@@ -44,7 +44,9 @@ impl Header {
             return unsuitable("this is an adapter (LoRA), not a whole model");
         }
         match self.int("split.no") {
-            Some(part) if part > 0 => unsuitable("this is a later part of a split model; choose its first part"),
+            Some(part) if part > 0 => {
+                unsuitable("this is a later part of a split model; choose its first part")
+            }
             Some(_) | None if self.tensors.is_empty() => unsuitable("the file holds no weights"),
             Some(_) | None => Ok(()),
         }

@@ -115,7 +115,10 @@ impl ReplyTask {
         match Child::start(&self.shared.command) {
             Ok(child) => Some(child),
             Err(cause) => {
-                self.send(Err(error(ModelErrorCode::ModelCrashed, format!("start the model's process: {cause}"))));
+                self.send(Err(error(
+                    ModelErrorCode::ModelCrashed,
+                    format!("start the model's process: {cause}"),
+                )));
                 None
             }
         }
@@ -147,7 +150,8 @@ impl ReplyTask {
                 Waited::Event(_) | Waited::Silent => {}
                 Waited::Cancelled => return Err(Stop::Cancelled(job)),
                 Waited::Died => {
-                    let what = format!("the process that runs `{}` died while it wrote", self.shared.path.display());
+                    let what =
+                        format!("the process that runs `{}` died while it wrote", self.shared.path.display());
                     return Err(Stop::Dead(error(ModelErrorCode::ModelCrashed, what)));
                 }
             }
@@ -298,7 +302,9 @@ impl ReplyTask {
         match failure {
             WorkerError::Load { reason } => self.refused(&reason),
             WorkerError::ContextFull { needed, available } => ModelError {
-                hint: Some("Start a new conversation, or give the model a larger context in Settings.".to_owned()),
+                hint: Some(
+                    "Start a new conversation, or give the model a larger context in Settings.".to_owned(),
+                ),
                 detail: Some(json!({ "needed": needed, "available": available })),
                 ..error(ModelErrorCode::ContextFull, failure_text(needed, available))
             },

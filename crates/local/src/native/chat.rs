@@ -56,9 +56,8 @@ impl Templates {
         };
         let handle = owned(handle, error)?;
         // SAFETY: the handle is alive; the answer is ours.
-        let described = unsafe {
-            ffi::answer::<Description>(ffi::lectern_templates_describe(handle.as_ptr()))
-        };
+        let described =
+            unsafe { ffi::answer::<Description>(ffi::lectern_templates_describe(handle.as_ptr())) };
         let mut out = Self { handle, caps: BTreeMap::new(), explicit: false, source: String::new() };
         let described = described?;
         (out.caps, out.explicit, out.source) = (described.caps, described.explicit, described.source);

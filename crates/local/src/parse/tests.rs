@@ -20,7 +20,8 @@ fn calls(parsed: &ParsedText) -> Vec<(&str, &Value)> {
 
 #[test]
 fn the_templates_own_form_is_read() {
-    let text = "Let me see.\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n</tool_call>";
+    let text =
+        "Let me see.\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"q\": \"a\"}}\n</tool_call>";
     let parsed = parse_text(Some(CHATML_TOOLS), &tools(), text, false).unwrap();
     assert_eq!(calls(&parsed), [("search", &json!({"q": "a"}))]);
     assert_eq!(parsed.content.trim(), "Let me see.");

@@ -9,7 +9,17 @@ const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENT_KEYS: [&str; 4] = ["arguments", "parameters", "args", "input"];
 /// Keys with which the object of a call begins.
 const FIRST_KEYS: [&str; 11] = [
-    "name", "tool", "tool_name", "function", "arguments", "parameters", "args", "input", "type", "id", "tool_calls",
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "type",
+    "id",
+    "tool_calls",
 ];
 
 /// Reads the JSON value at the beginning of a text; gives the value and its length.

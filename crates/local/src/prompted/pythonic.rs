@@ -164,7 +164,9 @@ impl Reader<'_> {
             let key = match self.value(depth + 1)? {
                 Value::String(key) => key,
                 Value::Number(key) => key.to_string(),
-                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(NoCall::Other),
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                    return Err(NoCall::Other);
+                }
             };
             self.space();
             self.expect(':')?;
@@ -208,7 +210,8 @@ impl Reader<'_> {
         let end = self.rest().find(|letter| !inside(letter)).ok_or(NoCall::Incomplete)?;
         let text = self.rest()[..end].replace('_', "");
         let text = text.strip_prefix('+').unwrap_or(&text);
-        let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+        let integer =
+            text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
         let float = || text.parse::<f64>().ok().and_then(Number::from_f64);
         let number = integer.ok().or_else(float).ok_or(NoCall::Other)?;
         self.at += end;
@@ -307,8 +310,20 @@ mod tests {
     #[test]
     fn refuses_what_is_no_literal() {
         for text in [
-            "[f(g())]", "[f(a=g(x=1))]", "[f(1)]", "[f(a=b)]", "[f(a=1 + 2)]", "[f(a=1, a=2)]", "[f(a='x' 'y')]",
-            "[f(**{})]", "[f(a=nan)]", "[link](https://x)", "[1, 2]", "[]", "[f(a=None())]", "[f(a=f'{x}')]",
+            "[f(g())]",
+            "[f(a=g(x=1))]",
+            "[f(1)]",
+            "[f(a=b)]",
+            "[f(a=1 + 2)]",
+            "[f(a=1, a=2)]",
+            "[f(a='x' 'y')]",
+            "[f(**{})]",
+            "[f(a=nan)]",
+            "[link](https://x)",
+            "[1, 2]",
+            "[]",
+            "[f(a=None())]",
+            "[f(a=f'{x}')]",
             "[f(a={1, 2})]",
         ] {
             assert_eq!(call_list(text), Err(NoCall::Other), "{text}");

@@ -156,7 +156,8 @@ fn fenced(text: &str, known: &Known) -> Found {
     }
     let Some(inside) = text.strip_prefix(FENCE) else { return Found::Text };
     let Some((language, body)) = inside.split_once('\n') else {
-        let may_be = inside.len() < 20 && inside.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        let may_be =
+            inside.len() < 20 && inside.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
         return if may_be { Found::Incomplete } else { Found::Text };
     };
     if !matches!(language.trim(), "" | "json" | "tool_call" | "tool_calls" | "tool_code" | "python") {

@@ -117,7 +117,11 @@ fn with_log(error: &str) -> String {
 
 /// `llama_model_load: error loading model: X` says X.
 fn tidy(line: &str) -> String {
-    const NOISE: [&str; 3] = ["error loading model: ", "error loading model hyperparameters: ", "error loading model vocabulary: "];
+    const NOISE: [&str; 3] = [
+        "error loading model: ",
+        "error loading model hyperparameters: ",
+        "error loading model vocabulary: ",
+    ];
     let rest = NOISE.iter().fold(line, |line, noise| line.rsplit_once(noise).map_or(line, |(_, rest)| rest));
     rest.trim().to_owned()
 }
@@ -181,8 +185,7 @@ fn describe(
 
 fn parse_text(parse: &Parse, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
     with_templates(&parse.template, session, |templates| {
-        let message =
-            parse_with(templates, &parse.tools, &parse.text, parse.partial).map_err(refused)?;
+        let message = parse_with(templates, &parse.tools, &parse.text, parse.partial).map_err(refused)?;
         Ok(Event::Parsed { job: parse.job, message })
     })
 }
@@ -192,11 +195,7 @@ fn tokenize(job: u64, text: &str, session: Option<&mut Session<'_>>) -> Result<E
     Ok(Event::Tokens { job, tokens: session.typed_tokens(text) })
 }
 
-fn misbehave(
-    job: u64,
-    how: Misbehaviour,
-    session: Option<&mut Session<'_>>,
-) -> Result<Event, WorkerError> {
+fn misbehave(job: u64, how: Misbehaviour, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
     if std::env::var_os(MISBEHAVE_VARIABLE).is_none() {
         return Err(WorkerError::Refused { reason: "not in a test".to_owned() });
     }

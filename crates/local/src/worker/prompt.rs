@@ -43,7 +43,8 @@ impl<'model> Renderer<'model> {
     /// The prompt of a request. Where it continues the reply that `slot` holds, it begins with the very tokens
     /// that were generated, not with their text rendered again.
     pub(super) fn prompt(&self, request: &Generate, slot: &Slot) -> Result<Prompt, WorkerError> {
-        let forced = matches!(request.choice, Choice::Required | Choice::Tool(_)) && !request.tools.is_empty();
+        let forced =
+            matches!(request.choice, Choice::Required | Choice::Tool(_)) && !request.tools.is_empty();
         let mut messages = request.messages.clone();
         messages.iter_mut().for_each(|message| self.protector.protect_message(message));
         let mut tools = request.tools.clone();
@@ -101,9 +102,9 @@ impl<'model> Renderer<'model> {
             // A template may refuse a history that ends here; then the whole is tokenized again.
             if let Ok((before, _)) = self.templates.apply(&until)
                 && let Some(new) = rendered.strip_prefix(&before.prompt)
-                && let Some(tail) = self.tail(&before.prompt, slot.tokens.last().copied())
+                && let Some((written, tail)) = self.end_of_message(&before.prompt, &slot.tokens)
             {
-                let mut tokens = slot.tokens.clone();
+                let mut tokens = written.to_vec();
                 tokens.extend(self.tokenize(&format!("{tail}{new}")));
                 return Ok(tokens);
             }
@@ -113,24 +114,30 @@ impl<'model> Renderer<'model> {
         Ok(bos.into_iter().chain(self.tokenize(rendered)).collect())
     }
 
-    /// What the template writes after the text of the last message: from the end token on when the model did not
-    /// write it, else what follows it.
-    fn tail<'text>(&self, rendered: &'text str, last: Option<LlamaToken>) -> Option<&'text str> {
+    /// How the last message goes on after its text: the tokens that stand, and what the template writes after
+    /// them. That is all from the end token on when the model wrote none, or another than the template's.
+    fn end_of_message<'text, 'tokens>(
+        &self,
+        rendered: &'text str,
+        written: &'tokens [LlamaToken],
+    ) -> Option<(&'tokens [LlamaToken], &'text str)> {
         let vocab = self.model.vocab();
-        let text_of = |token| String::from_utf8(vocab.token_to_piece(token, true, None)).ok();
-        let ended = last.filter(|token| vocab.is_eog(*token));
-        let tail = match ended {
-            Some(token) => {
-                let text = text_of(token).filter(|text| !text.is_empty())?;
-                &rendered[rendered.rfind(&text)? + text.len()..]
-            }
-            None => {
-                let ends = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(text_of);
-                let at = ends.filter(|text| !text.is_empty()).filter_map(|text| rendered.rfind(&text)).max()?;
-                &rendered[at..]
-            }
+        let short = |at: usize| Some(&rendered[at..]).filter(|tail| tail.len() <= LONGEST_TAIL);
+        let end_of = |token| {
+            let text = String::from_utf8(vocab.token_to_piece(token, true, None)).ok()?;
+            let at = rendered.rfind(&text).filter(|_| !text.is_empty())?;
+            Some((at, at + text.len()))
         };
-        (tail.len() <= LONGEST_TAIL).then_some(tail)
+        let (last, before) = written.split_last()?;
+        if !vocab.is_eog(*last) {
+            let at = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(end_of).max()?.0;
+            return Some((written, short(at)?));
+        }
+        if let Some(tail) = end_of(*last).and_then(|(_, after)| short(after)) {
+            return Some((written, tail));
+        }
+        let at = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(end_of).max()?.0;
+        Some((before, short(at)?))
     }
 
     /// Tokens of a rendered text; typed special tokens stay text.
@@ -158,15 +165,25 @@ fn callable(tools: &[Value], choice: &Choice) -> Vec<Value> {
     tools.iter().filter(named).cloned().collect()
 }
 
-/// The rule for a call itself, without text before it: what a lazy grammar begins with. None when the reply
-/// begins inside the model's reasoning, which has to end first.
+/// The rule for a call itself, without text before it: one of those that a lazy grammar begins with, the one for a
+/// single call first. None when the reply begins inside the model's reasoning, which has to end first.
 fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
-    let thinks =
-        !strict.thinking_start_tag.is_empty() && strict.generation_prompt.trim_end().ends_with(&strict.thinking_start_tag);
-    let rule = lazy.grammar.lines().find_map(|line| line.strip_prefix("root ::= "))?.trim();
-    let is_name = rule.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_');
-    let defined = strict.grammar.lines().any(|line| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with(" ::=")));
-    (!thinks && is_name && defined).then(|| rule.to_owned())
+    let start = strict.generation_prompt.trim_end();
+    if !strict.thinking_start_tag.is_empty() && start.ends_with(&strict.thinking_start_tag) {
+        return None;
+    }
+    let is_name = |rule: &&str| {
+        !rule.is_empty() && rule.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+    };
+    let defined = |rule: &&str| {
+        strict
+            .grammar
+            .lines()
+            .any(|line| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with(" ::=")))
+    };
+    let rules =
+        lazy.grammar.lines().find_map(|line| line.strip_prefix("root ::= "))?.split('|').map(str::trim);
+    rules.filter(is_name).filter(defined).min_by_key(|rule| rule.len()).map(str::to_owned)
 }
 
 /// Texts that mean more than themselves: control tokens, and markers that the template uses. Other tokens that a
@@ -179,11 +196,36 @@ fn marker_texts(model: &LlamaModel, template: &str) -> Vec<String> {
         .filter_map(|token| {
             let attributes = vocab.attr(token);
             let text = text_of(token)?;
-            let control = attributes.contains(LlamaTokenAttr::Control) || attributes.contains(LlamaTokenAttr::Unknown);
+            let control =
+                attributes.contains(LlamaTokenAttr::Control) || attributes.contains(LlamaTokenAttr::Unknown);
             let used = attributes.contains(LlamaTokenAttr::UserDefined)
                 && !text.trim().is_empty()
                 && template.contains(&text);
             (control || used).then_some(text)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lectern_test_gguf::CHATML_TOOLS;
+
+    use super::*;
+
+    #[test]
+    fn a_forced_call_begins_with_the_call() {
+        let templates = Templates::of_text(CHATML_TOOLS, "", "").unwrap();
+        let apply = |choice: &str| {
+            let tool = json!({ "type": "function", "function": { "name": "now", "description": "", "parameters": {
+                "type": "object", "properties": {} } } });
+            let messages = json!([{ "role": "user", "content": "Hello" }]);
+            templates
+                .apply(&json!({ "messages": messages, "tools": [tool], "tool_choice": choice }))
+                .unwrap()
+                .0
+        };
+        let (lazy, strict) = (apply("auto"), apply("required"));
+        let rule = call_rule(&lazy, &strict);
+        assert_eq!(rule.as_deref(), Some("tool-call"));
+    }
 }

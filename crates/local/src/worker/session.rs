@@ -79,7 +79,10 @@ impl<'model> Session<'model> {
             return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
         }
         if usage.prompt >= self.context_size() {
-            return Err(WorkerError::ContextFull { needed: usage.prompt + 1, available: self.context_size() });
+            return Err(WorkerError::ContextFull {
+                needed: usage.prompt + 1,
+                available: self.context_size(),
+            });
         }
         let sampler = self.sampler(request, &prompt)?;
         usage.reused = count(self.prepare(index, prompt.tokens.clone()));

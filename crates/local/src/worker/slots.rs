@@ -91,7 +91,8 @@ impl Slots {
 
     /// The slot to give up when the cache is full.
     pub(super) fn oldest_filled(&self, except: usize) -> Option<usize> {
-        let others = self.slots.iter().enumerate().filter(|(index, slot)| *index != except && slot.cached > 0);
+        let others =
+            self.slots.iter().enumerate().filter(|(index, slot)| *index != except && slot.cached > 0);
         others.min_by_key(|(_, slot)| slot.last_use).map(|(index, _)| index)
     }
 

@@ -51,26 +51,28 @@ impl TextStream {
         &self.text[..self.shown]
     }
 
+    /// A sequence that is no character counts as one, whatever its length: so does llama.cpp's grammar, and a
+    /// limit on the length of a string must hold for what we make of it.
     fn take_whole_characters(&mut self) {
-        loop {
-            match std::str::from_utf8(&self.rest) {
-                Ok(all) => {
-                    self.text.push_str(all);
-                    self.rest.clear();
-                    return;
-                }
-                Err(error) => {
-                    let valid = error.valid_up_to();
-                    self.text.push_str(&String::from_utf8_lossy(&self.rest[..valid]));
-                    let Some(bad) = error.error_len() else {
-                        self.rest.drain(..valid);
-                        return;
-                    };
-                    self.text.push(char::REPLACEMENT_CHARACTER);
-                    self.rest.drain(..valid + bad);
-                }
+        let mut at = 0;
+        while let Some(first) = self.rest.get(at) {
+            let claimed = match first {
+                0..0xc0 => 1,
+                0xc0..0xe0 => 2,
+                0xe0..0xf0 => 3,
+                0xf0.. => 4,
+            };
+            let tail =
+                self.rest[at + 1..].iter().take(claimed - 1).take_while(|byte| **byte & 0xc0 == 0x80).count();
+            let end = at + 1 + tail;
+            if tail + 1 < claimed && end == self.rest.len() {
+                break;
             }
+            let letter = std::str::from_utf8(&self.rest[at..end]).unwrap_or("\u{fffd}");
+            self.text.push_str(letter);
+            at = end;
         }
+        self.rest.drain(..at);
     }
 
     fn look_for_stops(&mut self) {
@@ -118,10 +120,11 @@ mod tests {
     #[test]
     fn broken_bytes_become_replacement_characters() {
         let mut text = stream(&[]);
-        text.push(&[b'a', 0xff, b'b', 0xf0, 0x9f]);
-        assert_eq!(text.text(), "a\u{fffd}b");
+        // Beyond Unicode, a surrogate, a beginning without its end.
+        text.push(&[b'a', 0xf7, 0xbf, 0xbf, 0xbf, b'b', 0xed, 0xa0, 0x80, 0xe2, 0x82, b'c', 0xf0, 0x9f]);
+        assert_eq!(text.text(), "a\u{fffd}b\u{fffd}\u{fffd}c");
         text.finish();
-        assert_eq!(text.text(), "a\u{fffd}b\u{fffd}");
+        assert_eq!(text.text(), "a\u{fffd}b\u{fffd}\u{fffd}c\u{fffd}");
     }
 
     #[test]

@@ -39,7 +39,8 @@ fn reads_each_form() {
 
 #[test]
 fn text_around_calls_stays() {
-    let (content, calls) = parse("Let me look.\n\n[search(q='a'), now()]\nand\n{\"name\": \"now\"}; {\"name\": \"now\"}");
+    let (content, calls) =
+        parse("Let me look.\n\n[search(q='a'), now()]\nand\n{\"name\": \"now\"}; {\"name\": \"now\"}");
     assert_eq!(content, "Let me look.\nand");
     assert_eq!(calls.len(), 4);
 }
