@@ -87,7 +87,6 @@ impl Call {
     ///
     /// # Errors
     /// The result that says what is wrong with them.
-    #[expect(clippy::result_large_err, reason = "the error is the result that is sent")]
     pub fn parse(tool: ToolKind, arguments: JsonObject) -> Result<Self, CallToolResult> {
         let value = Value::Object(arguments);
         let parsed = match tool {

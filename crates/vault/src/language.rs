@@ -124,7 +124,7 @@ pub fn function_phrase(text: &str) -> Option<&'static str> {
     starting.max_by_key(|phrase| phrase.len())
 }
 
-const CJK_FUNCTION_PHRASES: &str = "是什么意思 什么时候 有没有 是不是 能不能 为什么 怎么样 多少钱 哪一年 哪一天 告诉我 \
+const CJK_FUNCTION_PHRASES: &str = "是什么意思 多长时间 多少时间 什么时间 什么时候 什么地方 多大年纪 多少岁 怎么办 有多少 有多高 有多大 有多远 有多长 几岁 几天 几月 几号 哪位 有没有 是不是 能不能 为什么 怎么样 多少钱 哪一年 哪一天 告诉我 \
     提到过 有哪些 是什么 什么 多少 怎么 怎样 如何 哪里 哪儿 哪些 哪个 哪天 几个 几次 几点 多久 多大 多长 多高 是谁 是否 \
     可以 需要 提到 关于 我们 你们 他们 我的 你的 他的 她的 笔记里 笔记中 里有 里面 笔记 记录 请问 一下 的 了 吗 呢 吧 啊 \
     么 是 谁 我 你 请 ですか ますか ました でした について どこ いつ なに です ます";
@@ -132,6 +132,25 @@ const CJK_FUNCTION_PHRASES: &str = "是什么意思 什么时候 有没有 是�
 /// Whether `word` (folded) is so common in questions that it says little about what is looked for.
 pub fn is_everyday_word(word: &str) -> bool {
     EVERYDAY.split_ascii_whitespace().any(|everyday| everyday == word)
+}
+
+/// Whether `word` (folded) is a number, a month or a day of the week: what "how many" and "when" ask for.
+pub fn is_quantity(word: &str) -> bool {
+    QUANTITIES.split_ascii_whitespace().any(|quantity| quantity == word)
+}
+
+const QUANTITIES: &str = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half twice once \
+    january february march april june july august september october november december monday tuesday wednesday \
+    thursday friday saturday sunday noon midnight deux trois quatre cinq sept huit neuf dix onze douze treize quatorze \
+    quinze seize vingt trente quarante cinquante soixante cent mille janvier fevrier mars avril mai juin juillet aout \
+    septembre octobre novembre decembre lundi mardi mercredi jeudi vendredi samedi dimanche midi minuit zwei drei vier \
+    funf sechs sieben acht neun zehn elf zwolf zwanzig januar februar marz juni juli oktober dezember montag dienstag \
+    mittwoch donnerstag freitag samstag sonntag dos tres cuatro cinco seis siete ocho nueve diez due tre quattro";
+
+/// Characters of Chinese that stand everywhere and name nothing alone.
+pub fn is_everyday_character(c: char) -> bool {
+    "在有和就都也不个要会到说去看好着过对能这那上下中与及为从把被很还再又没只给用些".contains(c)
 }
 
 const EVERYDAY: &str = "like want need use used happen happened come came call called name named mean keep make made put \

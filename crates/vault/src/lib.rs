@@ -3,7 +3,7 @@
 //!
 //! [`serve_stdio`] is the whole server. Below it, from the wire to the disk: `wire` and [`server`] speak MCP,
 //! [`tools`], [`calls`] and [`resources`] are what it offers, [`notes`] joins the files ([`vault`], [`path`],
-//! [`resolve`], [`note`]) and the search ([`indexer`], [`index`], [`query`], [`search`], [`window`], [`text`],
+//! [`resolve`], [`note`], `content`) and the search ([`indexer`], [`index`], [`query`], [`search`], [`window`], [`text`],
 //! [`language`]).
 
 use std::path::Path;
@@ -13,6 +13,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub mod calls;
+mod content;
 pub mod index;
 pub mod indexer;
 pub mod language;

@@ -156,7 +156,10 @@ impl Blocks<'_> {
         let mut at = from;
         while let Some(&line) = self.lines.get(at) {
             if let Some(fence) = fence(line) {
-                self.finish(&mut block, at);
+                // "Run this:" and the code below it belong together.
+                if !self.introduces(&block) {
+                    self.finish(&mut block, at);
+                }
                 at = self.fence_end(at, fence);
                 self.finish(&mut block, at);
                 continue;
@@ -220,14 +223,20 @@ impl Blocks<'_> {
             return true;
         };
         let last = last.trim();
-        let introduced = last.ends_with([':', '：']);
+        let introduced = self.introduces(block);
         let listed = item_mark(line).is_some() || line.starts_with('|');
         if self.lines[at - 1].trim().is_empty() {
             // "Exercises:", an empty line and a list belong together.
-            return !line.is_empty() && !(introduced && listed);
+            let goes_on = introduced && listed;
+            return !line.is_empty() && !goes_on;
         }
         let was_listed = item_mark(self.lines[block.start].trim()).is_some() || last.starts_with('|');
         listed && !was_listed && !introduced && item_mark(last).is_none() && self.starts_paragraph(block)
+    }
+
+    fn introduces(&self, block: &Range<usize>) -> bool {
+        let last = self.lines[block.clone()].iter().rev().find(|line| !line.trim().is_empty());
+        last.is_some_and(|line| line.trim_end().ends_with([':', '：']))
     }
 
     fn starts_paragraph(&self, block: &Range<usize>) -> bool {
@@ -333,6 +342,11 @@ mod tests {
         assert!(note.headings.is_empty());
         assert_eq!(note.passages[0].text, "```sh\n# no heading\n\nls\n```");
         assert_eq!(note.passages[1].text, "after");
+    }
+
+    #[test]
+    fn code_stays_with_the_line_that_introduces_it() {
+        assert_eq!(texts("Run this:\n\n```\nls\n```\nDone."), ["Run this:\n\n```\nls\n```", "Done."]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a question asks for: its words with the forms they may take in a note.
 //! Invariant: pure and total. Any text is a query, and no sign in it means anything to the index.
 
-use crate::language::{Language, function_phrase, is_asking_word, is_everyday_word};
+use crate::language::{Language, function_phrase, is_asking_word, is_everyday_character, is_everyday_word};
 use crate::text::{Piece, PieceKind, pieces, stem, word};
 
 /// No more terms are looked up; a pasted page is still a query.
@@ -11,6 +11,8 @@ const STEM: f32 = 0.9;
 /// A name or a code says more about what is looked for than other words, an everyday word less.
 const NAME: f32 = 1.4;
 const EVERYDAY: f32 = 0.6;
+/// A single character says little beside pairs of them.
+const CHARACTER: f32 = 0.15;
 
 /// The words of a question that can be looked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,19 +128,20 @@ fn part(raw: &str) -> Part {
 /// Pairs of neighbouring characters, after the phrases that only ask are taken out.
 fn run_terms<'a>(runs: impl Iterator<Item = &'a Piece<'a>>) -> Vec<Term> {
     let segments: Vec<Vec<char>> = runs.flat_map(|run| segments(run.raw)).collect();
-    let alone = segments.iter().all(|segment| segment.len() < 2);
+    let pairs = segments.iter().any(|segment| segment.len() > 1);
     let mut terms = Vec::new();
     for (run, segment) in segments.iter().enumerate() {
-        let term = |token: String, weight| Term {
+        let term = |token: String, run, weight| Term {
             parts: vec![Part { forms: vec![(token, 1.0)] }],
-            run: Some(run),
+            run,
             weight,
         };
-        if let ([only], true) = (segment.as_slice(), alone) {
-            push_new(&mut terms, term(word(&only.to_string()), 0.5));
-        }
         for pair in segment.windows(2) {
-            push_new(&mut terms, term(word(&pair.iter().collect::<String>()), 1.0));
+            push_new(&mut terms, term(word(&pair.iter().collect::<String>()), Some(run), 1.0));
+        }
+        // A word of one character is in no pair, so each counts a little by itself.
+        for c in segment.iter().filter(|c| !pairs || !is_everyday_character(**c)) {
+            push_new(&mut terms, term(word(&c.to_string()), None, if pairs { CHARACTER } else { 0.5 }));
         }
     }
     terms
@@ -211,10 +214,13 @@ mod tests {
 
     #[test]
     fn chinese_questions_keep_what_they_name() {
-        assert_eq!(firsts("红烧肉要用多少冰糖？"), ["红烧", "烧肉", "肉要", "要用", "冰糖"]);
-        assert_eq!(firsts("笔记里有没有提到潜水？"), ["潜水"]);
+        assert_eq!(
+            firsts("红烧肉要用多少冰糖？"),
+            ["红烧", "烧肉", "肉要", "要用", "红", "烧", "肉", "冰糖", "冰", "糖"]
+        );
+        assert_eq!(firsts("笔记里有没有提到潜水？"), ["潜水", "潜", "水"]);
         assert_eq!(firsts("水"), ["水"]);
-        assert_eq!(firsts("什么"), ["什么"]);
+        assert_eq!(firsts("什么"), ["什么", "什", "么"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use crate::index::{Index, IndexError, Stored};
+use crate::language::is_quantity;
 use crate::note::PassageKind;
 use crate::path::NotePath;
 use crate::query::{Part, Query, Term};
@@ -24,10 +25,10 @@ const LEAST_COVERAGE: f32 = 0.24;
 const SURE_COVERAGE: f32 = 0.4;
 
 const IN_PASSAGE: f32 = 0.7;
-const IN_HEADING: f32 = 0.75;
-const IN_TITLE: f32 = 0.65;
+const IN_HEADING: f32 = 0.9;
+const IN_TITLE: f32 = 0.9;
 /// A question that has the whole title in it is about that note.
-const IN_NAMED_TITLE: f32 = 0.85;
+const IN_NAMED_TITLE: f32 = 1.0;
 const IN_NOTE: f32 = 0.3;
 /// How much a pair of characters counts whose characters stand apart.
 const APART: f32 = 0.6;
@@ -312,13 +313,14 @@ impl Reading {
     }
 
     fn bonus(&self, query: &Query, named: bool, shown: &str) -> f32 {
-        let number = query.asks_number && shown.chars().any(is_number);
-        f32::from(u8::from(named)) * 0.08 + f32::from(u8::from(number)) * 0.04
+        let number = query.asks_number && has_quantity(shown);
+        f32::from(u8::from(named)) * 0.08 + f32::from(u8::from(number)) * 0.1
     }
 }
 
-fn is_number(c: char) -> bool {
-    c.is_numeric() || "一二三四五六七八九十百千两".contains(c)
+fn has_quantity(text: &str) -> bool {
+    text.chars().any(|c| c.is_numeric() || "二三四五六七八九十百千两".contains(c))
+        || crate::text::pieces(text).iter().any(|piece| is_quantity(&crate::text::word(piece.raw)))
 }
 
 /// Where the terms of the query stand in a text.

@@ -1,5 +1,6 @@
 //! The files of a vault: nothing outside is reached, nothing is overwritten, every spelling is understood.
 //! Invariant: each test makes its own folder; secrets lie beside it, and no answer may hold them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
