@@ -66,6 +66,7 @@ export const en = {
   "hint.store": "Make sure that the disk is not full, then try again.",
   "hint.unauthorized": "Check the key in the settings.",
   "hint.unreachable": "Check the connection and the address, then try again.",
+  "list.all": "All conversations",
   "list.delete": "Delete the conversation",
   "list.deleteOf": "Delete “{title}”",
   "list.deleted": "“{title}” was deleted.",

@@ -68,6 +68,7 @@ export const fr: Messages = {
   "hint.store": "Vérifiez que le disque n’est pas plein, puis réessayez.",
   "hint.unauthorized": "Vérifiez la clé dans les réglages.",
   "hint.unreachable": "Vérifiez la connexion et l’adresse, puis réessayez.",
+  "list.all": "Toutes les conversations",
   "list.delete": "Supprimer la conversation",
   "list.deleteOf": "Supprimer « {title} »",
   "list.deleted": "« {title} » a été supprimée.",

@@ -68,6 +68,7 @@ export const zhCN: Messages = {
   "hint.store": "请确认磁盘未满，然后重试。",
   "hint.unauthorized": "请在设置中检查密钥。",
   "hint.unreachable": "请检查网络连接和地址，然后重试。",
+  "list.all": "全部对话",
   "list.delete": "删除对话",
   "list.deleteOf": "删除“{title}”",
   "list.deleted": "已删除“{title}”。",

@@ -25,12 +25,12 @@ export interface HtmlBlock {
 const PURIFY = {
   ALLOWED_TAGS: (
     "p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td " +
-    "div span button input sup sub mark"
+    "div span button sup sub mark"
   ).split(" "),
-  ALLOWED_ATTR: ["href", "title", "class", "type", "checked", "disabled", "start", "align", "aria-label", "tabindex"],
+  ALLOWED_ATTR: ["href", "title", "class", "type", "start", "align", "aria-label", "tabindex"],
   ADD_ATTR: ["data-copy", "data-note", "role"],
   // Attributes that hold no address; all others must match the expression below.
-  ADD_URI_SAFE_ATTR: ["data-copy", "data-note", "type", "checked", "disabled", "start", "align", "tabindex"],
+  ADD_URI_SAFE_ATTR: ["data-copy", "data-note", "type", "start", "align", "tabindex"],
   ALLOW_DATA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,
 };
@@ -82,6 +82,7 @@ export class Markdown {
     return {
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
       image: ({ href, text }: Tokens.Image) => `<span class="image-name">${escapeHtml(text || href)}</span>`,
+      checkbox: ({ checked }: Tokens.Checkbox) => `<span class="task">${checked ? "☑" : "☐"}</span> `,
       code: ({ text, lang }: Tokens.Code) => codeBlock(text, (lang ?? "").split(/\s/)[0] ?? "", copyLabel),
       table(this: { parser: { parseInline(tokens: Token[]): string } }, token: Tokens.Table) {
         const cell = (tag: string) => (cell: Tokens.TableCell) =>

@@ -48,7 +48,8 @@ async function look(query: string, ready: string, hash = ""): Promise<void> {
     await page.setViewportSize({ width, height });
     expect(await tooWide(page)).toEqual([]);
   }
-  await page.emulateMedia({ colorScheme: "dark" });
+  // Without motion, or colours would be read in the middle of a change.
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
   expect(await barriers(page)).toEqual([]);
 }
 
