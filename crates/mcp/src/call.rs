@@ -160,7 +160,7 @@ impl Running {
     }
 
     fn wire(&self, direction: WireDirection, message: &Value) {
-        self.tell(CallNews::Wire(direction, outcome::for_trace(&self.server.mask().value(message))));
+        self.tell(CallNews::Wire(direction, self.server.mask().value(outcome::for_trace(message))));
     }
 
     fn tell(&self, news: CallNews) {
@@ -176,7 +176,7 @@ impl Running {
                 return self.without_answer(ToolOutcome::Cancelled, "stopped by the user".into());
             }
         };
-        let reply = self.server.mask().value(&reply);
+        let reply = self.server.mask().value(reply);
         match outcome::map(&reply, self.server.limits().result_budget) {
             Mapped::Unsupported(why) => self.without_answer(ToolOutcome::Failed, why),
             Mapped::Result(result) => {
@@ -191,10 +191,7 @@ impl Running {
     /// What the trace should say about a result beside the result itself.
     fn remark(&self, tool: &Tool, result: &CallResult, reply: &Value) {
         if result.cut > 0 {
-            self.tell(CallNews::Log(format!(
-                "the result was cut by {} characters; the trace has all of it",
-                result.cut
-            )));
+            self.tell(CallNews::Log(format!("the result was cut by {} characters", result.cut)));
         }
         let violation = (!result.is_error).then(|| tool.violation(reply.get("structuredContent"))).flatten();
         if let Some(violation) = violation {

@@ -138,7 +138,7 @@ impl Host {
         let id = config.id.clone();
         let server = Server::new(config, Arc::clone(&self.options), on_change);
         self.write_servers(|servers| match servers.iter_mut().find(|other| *other.id() == id) {
-            Some(old) => *old = server,
+            Some(old) => std::mem::replace(old, server).abandon(),
             None => servers.push(server),
         });
     }

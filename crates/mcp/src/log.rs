@@ -71,8 +71,10 @@ impl ServerLog {
 
     /// Forgets the lines of an earlier process; the file stays.
     pub(crate) fn begin(&self, what: &str) {
-        self.kept().ring.clear();
-        if let Some(file) = &mut self.kept().file {
+        let mut kept = self.kept();
+        kept.ring.clear();
+        if let Some(file) = &mut kept.file {
+            file.broken = false;
             file.line(&format!("--- {what}"));
         }
     }
@@ -127,19 +129,25 @@ struct RotatingFile {
     path: PathBuf,
     file: Option<File>,
     size: u64,
+    /// It could not be written. Tried again with the next start, not with each line of a flood.
+    broken: bool,
 }
 
 impl RotatingFile {
     fn new(path: PathBuf) -> Self {
-        Self { path, file: None, size: 0 }
+        Self { path, file: None, size: 0, broken: false }
     }
 
     /// Writes one line with the time. A disk that is full or gone costs the line, nothing else.
     fn line(&mut self, line: &str) {
+        if self.broken {
+            return;
+        }
         let line = format!("{} {line}\n", jiff::Timestamp::now().strftime("%FT%T%.3fZ"));
         if let Err(error) = self.write(line.as_bytes()) {
             tracing::warn!(path = %self.path.display(), %error, "server log not written");
             self.file = None;
+            self.broken = true;
         }
     }
 

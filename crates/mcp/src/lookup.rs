@@ -117,7 +117,8 @@ fn path_in(_: &[u8]) -> Option<OsString> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

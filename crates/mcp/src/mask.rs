@@ -46,17 +46,18 @@ impl Mask {
     }
 
     /// The value without secrets, names of fields included.
-    pub(crate) fn value(&self, value: &Value) -> Value {
+    pub(crate) fn value(&self, value: Value) -> Value {
         if self.secrets.is_empty() {
-            return value.clone();
+            return value;
         }
         match value {
-            Value::String(text) => Value::String(self.text(text)),
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.value(item)).collect()),
-            Value::Object(fields) => Value::Object(
-                fields.iter().map(|(name, field)| (self.text(name), self.value(field))).collect(),
-            ),
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
+            Value::Object(fields) => {
+                let masked = fields.into_iter().map(|(name, field)| (self.text(&name), self.value(field)));
+                Value::Object(masked.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
         }
     }
 }
@@ -168,6 +169,6 @@ mod tests {
     #[test]
     fn a_secret_inside_another_is_hidden_as_a_whole() {
         let mask = mask(&[("A_TOKEN", "abcde"), ("B_TOKEN", "abcdefgh")], &[]);
-        assert_eq!(mask.value(&json!({"k": ["abcdefgh"]})), json!({"k": ["••••••"]}));
+        assert_eq!(mask.value(json!({"k": ["abcdefgh"]})), json!({"k": ["••••••"]}));
     }
 }

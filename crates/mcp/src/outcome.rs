@@ -12,6 +12,8 @@ const MOST_SOURCES: usize = 200;
 const STRUCTURED_LIMIT: usize = 256 << 10;
 /// Bytes of one message in the trace.
 const WIRE_LIMIT: usize = 1 << 20;
+/// Characters of a text, and items of a list, in a message over that limit.
+const SHORTENED_TO: usize = 4_096;
 
 /// A mapped result.
 #[derive(Debug, PartialEq)]
@@ -62,7 +64,7 @@ pub(crate) fn map(result: &Value, budget: usize) -> Mapped {
 
 /// A message for the trace: as it is, unless it is very large; then its longest texts are shortened.
 pub(crate) fn for_trace(message: &Value) -> Value {
-    if size(message) <= WIRE_LIMIT { message.clone() } else { shortened(message, 4_096) }
+    if size(message) <= WIRE_LIMIT { message.clone() } else { shortened(message, SHORTENED_TO) }
 }
 
 fn unsupported(result: &Value) -> Option<String> {

@@ -187,7 +187,10 @@ impl Drop for Request {
 /// The result in a reply, or the server's error.
 pub(crate) fn result_in(mut reply: Value) -> Result<Value, PeerError> {
     match reply.get_mut("error").map(Value::take) {
-        None | Some(Value::Null) => Ok(reply.get_mut("result").map(Value::take).unwrap_or(Value::Null)),
+        None | Some(Value::Null) => {
+            let neither = || PeerError::Damaged("the reply has neither a result nor an error".into());
+            reply.get_mut("result").map(Value::take).ok_or_else(neither)
+        }
         Some(error) => Err(PeerError::Rpc {
             code: error.get("code").and_then(Value::as_i64).unwrap_or(-32603),
             message: match error.get("message").and_then(Value::as_str) {

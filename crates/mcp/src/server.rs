@@ -406,6 +406,7 @@ impl Server {
         let lost = loop {
             tokio::select! {
                 order = meaningful(orders) => {
+                    self.set_live(None);
                     connection.close().await;
                     return order;
                 }
@@ -463,9 +464,13 @@ impl Server {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
     }
 
+    /// Only called by the task that owns the process. The host hears of a change before anybody who waits for it, so
+    /// that who has waited finds the tools in the host.
     fn change(&self, change: impl FnOnce(&mut ServerStatus)) {
-        self.status.send_modify(change);
-        (self.on_change)(&self.status.borrow().clone());
+        let mut status = self.status();
+        change(&mut status);
+        (self.on_change)(&status);
+        self.status.send_replace(status);
     }
 
     fn step(&self) -> Option<StartStep> {

@@ -9,7 +9,7 @@ use lectern_mcp::{Root, ServerState};
 use serde_json::{Value, json};
 use support::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_has_its_result_and_its_raw_messages() {
     let host = host_with(fixture("s", "ok")).await;
     let called = call(&host, "s__add", json!({"a": 2, "b": 3})).await;
@@ -28,7 +28,7 @@ async fn a_call_has_its_result_and_its_raw_messages() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failures_of_tools_are_news_for_the_model() {
     let host = host_with(fixture("s", "legacy")).await;
     for (tool, part) in [
@@ -46,7 +46,7 @@ async fn failures_of_tools_are_news_for_the_model() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_comes_in_order_on_the_right_call() {
     let host = host_with(fixture("s", "ok")).await;
     let slow = start_call(&host, "s__slow", json!({"steps": 5, "delay_ms": 20}));
@@ -58,7 +58,7 @@ async fn progress_comes_in_order_on_the_right_call() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_progress_only_rises_and_ends_with_the_result() {
     let host = host_with(fixture("s", "ok")).await;
     for _ in 0..3 {
@@ -74,7 +74,7 @@ async fn a_storm_of_progress_only_rises_and_ends_with_the_result() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_call_settles_and_the_server_is_told() {
     let host = host_with(fixture("s", "legacy")).await;
     let mut waiting = start_call(&host, "s__wait", json!({}));
@@ -91,7 +91,7 @@ async fn a_stopped_call_settles_and_the_server_is_told() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silence_is_given_up_and_progress_buys_time() {
     let mut config = fixture("s", "legacy");
     config.timeout_s = Some(1);
@@ -106,7 +106,7 @@ async fn silence_is_given_up_and_progress_buys_time() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_as_a_whole_has_a_limit_too() {
     let mut options = quick();
     options.call_timeout = Duration::from_millis(500);
@@ -118,7 +118,7 @@ async fn a_call_as_a_whole_has_a_limit_too() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_says_how_and_comes_back_with_the_next_call() {
     let host = host_with(fixture("s", "ok")).await;
     let waiting = start_call(&host, "s__wait", json!({}));
@@ -136,7 +136,7 @@ async fn a_server_that_dies_says_how_and_comes_back_with_the_next_call() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unreadable_replies_fail_their_call_and_no_other() {
     let host = host_with(fixture("s", "ok")).await;
     let slow = start_call(&host, "s__slow", json!({"steps": 10, "delay_ms": 30}));
@@ -144,6 +144,8 @@ async fn unreadable_replies_fail_their_call_and_no_other() {
         ("s__huge", "more than the 16777216 that are allowed"),
         ("s__bytes", "not valid UTF-8"),
         ("s__torn", "not valid JSON"),
+        ("s__deep", "recursion limit"),
+        ("s__hollow", "neither a result nor an error"),
     ] {
         let called = call_plain(&host, tool).await;
         assert_eq!(called.result.outcome, ToolOutcome::Failed);
@@ -154,7 +156,7 @@ async fn unreadable_replies_fail_their_call_and_no_other() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_results_are_cut_for_the_model_and_whole_in_the_trace() {
     let host = host_with(fixture("s", "ok")).await;
     let called = call(&host, "s__big", json!({"characters": 100_000})).await;
@@ -169,7 +171,7 @@ async fn long_results_are_cut_for_the_model_and_whole_in_the_trace() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_kinds_of_content_arrive() {
     let host = host_with(fixture("s", "ok")).await;
     let media = call_plain(&host, "s__media").await.result;
@@ -201,7 +203,7 @@ async fn all_kinds_of_content_arrive() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_promise_about_the_result_is_noted() {
     let host = host_with(fixture("s", "ok")).await;
     let called = call_plain(&host, "s__broken-promise").await;
@@ -214,7 +216,7 @@ async fn a_broken_promise_about_the_result_is_noted() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_servers_questions_are_answered() {
     let mut options = quick();
     options.roots = vec![Root { uri: "file:///notes".into(), name: Some("Notes".into()) }];
@@ -234,7 +236,7 @@ async fn the_servers_questions_are_answered() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_is_told_during_a_call() {
     let host = host_with(fixture("s", "ok")).await;
     let called = call(&host, "s__log", json!({"lines": 2})).await;
@@ -246,7 +248,7 @@ async fn the_log_is_told_during_a_call() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_tools_are_offered_in_both_eras() {
     let host = started([fixture("old", "legacy"), fixture("new", "modern")], quick()).await;
     for server in ["old", "new"] {
@@ -261,7 +263,7 @@ async fn new_tools_are_offered_in_both_eras() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_environment_is_an_allow_list_and_secrets_stay_hidden() {
     let mut config = fixture("s", "ok");
     config.env.insert("MY_API_KEY".into(), "hunter2-hunter2".into());

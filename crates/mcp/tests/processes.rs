@@ -46,7 +46,7 @@ async fn all_gone(pids: &[u32]) {
     panic!("still there: {:?}", pids.iter().filter(|pid| is_alive(**pid)).collect::<Vec<_>>());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closing_ends_the_whole_tree_however_stubborn() {
     for mode in ["ok", "npx", "ignores-eof"] {
         let dir = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ async fn closing_ends_the_whole_tree_however_stubborn() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_host_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");
@@ -71,7 +71,7 @@ async fn a_dropped_host_leaves_nothing_behind() {
     all_gone(&pids).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_during_the_start_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");
@@ -82,7 +82,7 @@ async fn stopping_during_the_start_leaves_nothing_behind() {
     all_gone(&pids).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_takes_its_children_along() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");
@@ -94,7 +94,7 @@ async fn a_server_that_dies_takes_its_children_along() {
 }
 
 /// Not a test of its own: the app that [`nothing_survives_the_app`] kills.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stand_in_for_the_app() {
     let Some(file) = std::env::var_os("LECTERN_TEST_PID_FILE") else { return };
     let host = host_with(with_pid_file("stubborn", Path::new(&file))).await;
@@ -102,7 +102,7 @@ async fn stand_in_for_the_app() {
     std::future::pending::<()>().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_survives_the_app() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");

@@ -26,7 +26,7 @@ async fn everything() -> Option<Host> {
     Some(host)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_everything_answers_in_full() {
     let Some(host) = everything().await else { return };
     let status = host.status(&ServerId::from("all")).unwrap();
@@ -52,7 +52,7 @@ async fn server_everything_answers_in_full() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_is_on_the_right_call_while_another_runs() {
     let Some(host) = everything().await else { return };
     let mut long =
@@ -66,7 +66,7 @@ async fn progress_is_on_the_right_call_while_another_runs() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_operation_can_be_stopped() {
     let Some(host) = everything().await else { return };
     let mut long =
@@ -77,7 +77,7 @@ async fn a_long_operation_can_be_stopped() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_filesystem_reads_its_folder_and_nothing_else() {
     let Some(command) = package("mcp-server-filesystem") else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ async fn server_filesystem_reads_its_folder_and_nothing_else() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_through_npx_leaves_no_node_behind() {
     let Some(_) = package("mcp-server-everything") else { return };
     let mut config = ServerConfig::new("npx", "npx", ["--no-install", "mcp-server-everything", "stdio"]);

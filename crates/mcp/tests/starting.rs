@@ -8,7 +8,7 @@ use lectern_core::{ServerId, ToolOutcome, ToolProvider};
 use lectern_mcp::{Exit, FailureCode, Host, ServerConfig, ServerState, StartStep};
 use support::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_eras_are_spoken() {
     let modes = [
         ("ok", "2026-07-28"),
@@ -17,6 +17,8 @@ async fn both_eras_are_spoken() {
         ("legacy-old", "2024-11-05"),
         ("legacy-silent", "2025-11-25"),
         ("legacy-strict", "2025-11-25"),
+        ("slow-modern", "2026-07-28"),
+        ("slow-legacy", "2025-11-25"),
     ];
     let host = started(modes.map(|(mode, _)| fixture(mode, mode)), quick()).await;
     for (mode, protocol) in modes {
@@ -31,7 +33,7 @@ async fn both_eras_are_spoken() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_ends_when_probed_is_greeted_the_old_way_from_then_on() {
     let host = host_with(fixture("s", "legacy-strict")).await;
     assert_eq!(state(&host, "s"), ServerState::Ready);
@@ -43,7 +45,7 @@ async fn a_server_that_ends_when_probed_is_greeted_the_old_way_from_then_on() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_servers_name_the_step_and_leave_the_others_alone() {
     let mut options = quick();
     options.start_timeout = Duration::from_secs(4);
@@ -80,7 +82,7 @@ async fn broken_servers_name_the_step_and_leave_the_others_alone() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_early_exit_has_its_code_and_last_lines() {
     let host = host_with(fixture("s", "early-exit")).await;
     let failure = failure(&host, "s");
@@ -91,7 +93,7 @@ async fn an_early_exit_has_its_code_and_last_lines() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_run_is_said_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("readme.txt");
@@ -111,7 +113,7 @@ async fn what_cannot_be_run_is_said_at_once() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_tools_are_left_out_and_the_rest_works() {
     let host = host_with(fixture("s", "bad-tool")).await;
     let ServerState::Degraded(reasons) = state(&host, "s") else { panic!("{:?}", state(&host, "s")) };
@@ -130,7 +132,7 @@ async fn bad_tools_are_left_out_and_the_rest_works() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_may_have_many_pages() {
     let paged = fixture("a", "many-pages");
     let plain = fixture("b", "ok");
@@ -145,7 +147,7 @@ async fn a_list_may_have_many_pages() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn banners_and_a_flood_of_stderr_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = quick();
@@ -159,7 +161,7 @@ async fn banners_and_a_flood_of_stderr_do_no_harm() {
     assert!(log.contains("[stdout] Starting server on stdio..."));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_step_of_a_start_can_be_seen() {
     let mut config = fixture("s", "ok");
     config.disabled = true;
@@ -189,7 +191,7 @@ async fn every_step_of_a_start_can_be_seen() {
     host.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_come_and_go_at_run_time() {
     let host = host_with(fixture("a", "ok")).await;
     host.set(fixture("b", "legacy")).await;
@@ -203,6 +205,51 @@ async fn servers_come_and_go_at_run_time() {
     assert!(host.tools().iter().all(|tool| tool.server == b));
     assert_eq!(call_plain(&host, "a__echo").await.result.outcome, ToolOutcome::Failed);
     assert!(host.restart(&ServerId::from("a")).is_err());
+    host.close().await;
+}
+
+/// Not a test of its own: an app that was started from a desktop.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stand_in_for_an_app_with_a_bare_path() {
+    if std::env::var_os("LECTERN_TEST_BARE_PATH").is_none() {
+        return;
+    }
+    let host = host_with(ServerConfig::new("s", "only-in-the-login-shell", ["--mode", "ok"])).await;
+    println!("state: {:?}", state(&host, "s"));
+    host.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_on_the_path_of_the_login_shell_is_found() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    symlink(lectern_fixture_server::binary(), bin.join("only-in-the-login-shell")).unwrap();
+    // A login shell that prints a greeting, as many do, and then does what it is told with `-l -i -c`.
+    let shell = dir.path().join("shell");
+    let script = format!("#!/bin/sh\necho Welcome\nPATH=\"$PATH:{}\"\neval \"$4\"\n", bin.display());
+    std::fs::write(&shell, script).unwrap();
+    std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
+
+    let app = |shell: &std::path::Path| {
+        let mut app = tokio::process::Command::new(std::env::current_exe().unwrap());
+        app.args(["--exact", "stand_in_for_an_app_with_a_bare_path", "--nocapture"]);
+        app.env("LECTERN_TEST_BARE_PATH", "1").env("SHELL", shell).kill_on_drop(true);
+        app.output()
+    };
+    let output = app(&shell).await.unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("state: Ready"), "{output:?}");
+    let output = app(std::path::Path::new("/bin/false")).await.unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("CommandNotFound"), "{output:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_servers_with_one_id_the_later_one_is_kept() {
+    let host = started([fixture("s", "legacy"), fixture("s", "modern")], quick()).await;
+    let [status] = &host.statuses()[..] else { panic!("{:?}", host.statuses()) };
+    assert_eq!(status.protocol.as_deref(), Some("2026-07-28"));
     host.close().await;
 }
 

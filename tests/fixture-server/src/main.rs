@@ -6,7 +6,7 @@ mod start;
 mod tools;
 
 use std::io::{BufRead, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -31,10 +31,12 @@ How it starts:
   many-pages     lists one tool a page
   endless-pages  lists the same page for ever
   chatter        prints banners to stdout and a megabyte to stderr before it starts
+  slow-modern    as modern, after two seconds
+  slow-legacy    as legacy, after two seconds
   stubborn       ignores EOF and SIGTERM
   ignores-eof    with a grandchild, both ignore EOF and SIGTERM; their ids go to the pid file
   npx            a wrapper that ends at EOF while its grandchild stays
-Tools, in every mode: echo add fail slow storm wait die huge torn bytes env ask log media big cites broken-promise
+Tools, in every mode: echo add fail slow storm wait die huge torn bytes deep hollow env ask log media big cites broken-promise
 structured-only input task grow rpc-error cancelled";
 
 /// What all threads of the server share.
@@ -61,6 +63,10 @@ struct State {
 }
 
 impl Server {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes one message.
     fn send(&self, message: &Value) {
         self.raw(format!("{message}\n").as_bytes());
@@ -68,7 +74,7 @@ impl Server {
 
     /// Writes bytes that may be no message at all.
     fn raw(&self, bytes: &[u8]) {
-        let mut out = self.out.lock().unwrap();
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // A host that is gone reads no more.
         if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
             std::process::exit(0);
@@ -77,7 +83,7 @@ impl Server {
 
     fn result(&self, id: &Value, result: Value) {
         let mut result = result;
-        if self.state.lock().unwrap().modern && result.get("resultType").is_none() {
+        if self.state().modern && result.get("resultType").is_none() {
             result["resultType"] = json!("complete");
         }
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -122,13 +128,13 @@ fn usage(problem: &str) -> ! {
 
 fn receive(server: &Arc<Server>, message: Value) {
     let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
-        server.state.lock().unwrap().answers.push(message);
+        server.state().answers.push(message);
         return;
     };
     match (method.as_str(), message.get("id").cloned()) {
         ("notifications/cancelled", None) => {
             let request = message["params"]["requestId"].clone();
-            server.state.lock().unwrap().cancelled.push(request);
+            server.state().cancelled.push(request);
         }
         (_, None) => {}
         ("tools/call", Some(id)) => {

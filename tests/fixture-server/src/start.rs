@@ -27,6 +27,8 @@ pub enum Mode {
     ManyPages,
     EndlessPages,
     Chatter,
+    SlowModern,
+    SlowLegacy,
     Stubborn,
     IgnoresEof,
     Npx,
@@ -51,6 +53,8 @@ impl Mode {
             "many-pages" => Self::ManyPages,
             "endless-pages" => Self::EndlessPages,
             "chatter" => Self::Chatter,
+            "slow-modern" => Self::SlowModern,
+            "slow-legacy" => Self::SlowLegacy,
             "stubborn" => Self::Stubborn,
             "ignores-eof" => Self::IgnoresEof,
             "npx" => Self::Npx,
@@ -59,31 +63,21 @@ impl Mode {
     }
 
     fn knows_discover(self) -> bool {
-        match self {
-            Self::Legacy
-            | Self::LegacyStrict
-            | Self::LegacySilent
-            | Self::LegacyOld
-            | Self::Future
-            | Self::Npx => false,
-            Self::Ok
-            | Self::Modern
-            | Self::NeverAnswers
-            | Self::Deaf
-            | Self::EarlyExit
-            | Self::ListHangs
-            | Self::ListRefused
-            | Self::BadTool
-            | Self::ManyPages
-            | Self::EndlessPages
-            | Self::Chatter
-            | Self::Stubborn
-            | Self::IgnoresEof => true,
-        }
+        let old = [
+            Self::Legacy,
+            Self::LegacyStrict,
+            Self::LegacySilent,
+            Self::LegacyOld,
+            Self::SlowLegacy,
+            Self::Future,
+            Self::Npx,
+        ];
+        !old.contains(&self)
     }
 }
 
 /// What it does before it says a word.
+#[expect(clippy::zombie_processes, reason = "a grandchild that nobody looks after is the point")]
 pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
     match mode {
         Mode::Deaf => loop {
@@ -94,10 +88,11 @@ pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
             std::process::exit(3);
         }
         Mode::Chatter => {
-            println!("Starting server on stdio...\n\n{{'not': 'json'}}");
+            let _ = std::io::stdout().write_all(b"Starting server on stdio...\n\n{'not': 'json'}\n");
             let line = "x".repeat(99) + "\n";
             let _ = std::io::stderr().write_all(line.repeat(20_000).as_bytes());
         }
+        Mode::SlowModern | Mode::SlowLegacy => std::thread::sleep(Duration::from_secs(2)),
         // The second time, with SIGTERM ignored; the grandchild is there already.
         Mode::IgnoresEof | Mode::Stubborn if std::env::var_os(IGNORES_TERM).is_some() => {}
         Mode::Stubborn => {
@@ -164,7 +159,7 @@ fn ignore_sigterm(mode: &str) {
 
 /// Answers everything but calls.
 pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
-    let first = !server.state.lock().unwrap().initialized;
+    let first = !server.state().initialized;
     match (server.mode, method) {
         (Mode::NeverAnswers, _) | (Mode::ListHangs, "tools/list") => {}
         (Mode::ListRefused, "tools/list") => server.error(id, -32603, "the list is on strike"),
@@ -173,12 +168,14 @@ pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
             std::process::exit(1);
         }
         (Mode::LegacySilent, method) if first && method != "initialize" => {}
-        (Mode::Modern, "initialize") => server.error(id, -32601, "there is no initialize any more"),
+        (Mode::Modern | Mode::SlowModern, "initialize") => {
+            server.error(id, -32601, "there is no initialize any more")
+        }
         (mode, "server/discover") if mode.knows_discover() => discover(server, id, params),
         (_, "initialize") => initialize(server, id, params),
         (_, "tools/list") => list(server, id, params),
         (_, "ping") => server.result(id, json!({})),
-        (_, "subscriptions/listen") => server.state.lock().unwrap().listener = Some(id.clone()),
+        (_, "subscriptions/listen") => server.state().listener = Some(id.clone()),
         _ => server.error(id, -32601, "Method not found"),
     }
 }
@@ -191,7 +188,7 @@ fn discover(server: &Server, id: &Value, params: &Value) {
         return server.error(id, -32602, "the context is missing in _meta");
     }
     {
-        let mut state = server.state.lock().unwrap();
+        let mut state = server.state();
         state.modern = true;
         state.initialized = true;
     }
@@ -213,7 +210,7 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
         Mode::LegacyOld => json!("2024-11-05"),
         _ => params["protocolVersion"].clone(),
     };
-    server.state.lock().unwrap().initialized = true;
+    server.state().initialized = true;
     server.result(
         id,
         json!({
@@ -227,7 +224,7 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
 
 fn list(server: &Server, id: &Value, params: &Value) {
     let (modern, grown, extra) = {
-        let state = server.state.lock().unwrap();
+        let state = server.state();
         (state.modern, state.grown, state.extra)
     };
     if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {

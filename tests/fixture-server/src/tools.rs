@@ -37,6 +37,8 @@ pub fn all(grown: bool, extra: usize) -> Vec<Value> {
         "storm",
         "wait",
         "torn",
+        "deep",
+        "hollow",
         "bytes",
         "env",
         "media",
@@ -115,6 +117,14 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
             server.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"").as_bytes());
             server.raw(b"caf\xe9\"}]}}\n");
         }
+        "deep" => {
+            let nested = "[".repeat(5_000) + &"]".repeat(5_000);
+            server.raw(
+                format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"content\":{nested}}},\"id\":{id}}}\n")
+                    .as_bytes(),
+            );
+        }
+        "hollow" => server.send(&json!({"jsonrpc": "2.0", "id": id})),
         "env" => {
             let env: serde_json::Map<String, Value> = std::env::vars().map(|(k, v)| (k, v.into())).collect();
             server.result(id, text(Value::Object(env).to_string()));
@@ -147,10 +157,10 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
             server.result(id, json!({"resultType": "task", "task": {"taskId": "t1", "status": "working"}}))
         }
         "grow" => {
-            server.state.lock().unwrap().grown = true;
-            let listener = server.state.lock().unwrap().listener.clone();
+            server.state().grown = true;
+            let listener = server.state().listener.clone();
             let mut changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            let modern = server.state.lock().unwrap().modern;
+            let modern = server.state().modern;
             if let Some(listener) = &listener {
                 changed["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": listener}});
             }
@@ -162,7 +172,7 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
         }
         "rpc-error" => server.error(id, -32602, "the argument is wrong"),
         "cancelled" => {
-            let cancelled = server.state.lock().unwrap().cancelled.clone();
+            let cancelled = server.state().cancelled.clone();
             server.result(id, text(Value::Array(cancelled).to_string()));
         }
         name => server.error(id, -32602, &format!("Unknown tool: {name}")),
@@ -203,7 +213,7 @@ fn ask(server: &Server, id: &Value, method: &str) {
     server.send(&json!({"jsonrpc": "2.0", "id": ours, "method": method, "params": {}}));
     for _ in 0..300 {
         std::thread::sleep(Duration::from_millis(10));
-        let answers = server.state.lock().unwrap().answers.clone();
+        let answers = server.state().answers.clone();
         if let Some(answer) = answers.iter().find(|answer| answer["id"] == ours.as_str()) {
             return server.result(id, json!({"content": [{"type": "text", "text": answer.to_string()}]}));
         }
