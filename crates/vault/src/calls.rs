@@ -151,18 +151,18 @@ fn list(notes: &Notes, arguments: &ListArguments) -> Result<CallToolResult, Note
     let limit = arguments.limit.unwrap_or(DEFAULT_LISTED).clamp(1, MOST_LISTED);
     let all = notes.list(arguments.folder.as_deref().unwrap_or_default())?;
     let after = arguments.cursor.as_deref().unwrap_or_default();
-    let begin = all.partition_point(|entry| !after.is_empty() && entry.path.as_str() <= after);
+    let begin = all.partition_point(|path| !after.is_empty() && path.as_str() <= after);
     let shown = &all[begin..all.len().min(begin + limit)];
     let rest = all.len() - begin - shown.len();
-    let cursor = shown.last().filter(|_| rest > 0).map(|entry| entry.path.to_string());
-    let mut text: String = shown.iter().map(|entry| format!("- {}\n", entry.path)).collect();
+    let cursor = shown.last().filter(|_| rest > 0).map(NotePath::to_string);
+    let mut text: String = shown.iter().map(|path| format!("- {path}\n")).collect();
     match &cursor {
         Some(cursor) => text.push_str(&format!("({rest} more; the cursor for the next is \"{cursor}\")")),
         None if shown.is_empty() => text.push_str("No notes."),
         None => drop(text.pop()),
     }
-    let described = shown.iter().map(|entry| {
-        json!({"path": entry.path.as_str(), "title": notes.title(&entry.path), "uri": entry.path.uri(), "size": entry.size})
+    let described = shown.iter().map(|path| {
+        json!({"path": path.as_str(), "title": notes.title(path), "uri": path.uri(), "size": notes.size(path)})
     });
     let mut structured = json!({"notes": described.collect::<Vec<_>>(), "total": all.len()});
     if let Some(cursor) = cursor {

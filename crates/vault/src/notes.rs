@@ -12,7 +12,7 @@ use crate::note::Note;
 use crate::path::{NotePath, PathFault};
 use crate::resolve::{self, ResolveError};
 use crate::search::{Hit, search};
-use crate::vault::{Entry, FileError, OpenError, Vault};
+use crate::vault::{FileError, OpenError, Vault};
 
 /// A vault that can be searched.
 #[derive(Debug)]
@@ -136,8 +136,13 @@ impl Notes {
     ///
     /// # Errors
     /// When there is no such folder.
-    pub fn list(&self, folder: &str) -> Result<Vec<Entry>, NotesError> {
-        Ok(self.vault.walk(&resolve::folder(&self.vault, folder)?))
+    pub fn list(&self, folder: &str) -> Result<Vec<NotePath>, NotesError> {
+        Ok(self.vault.paths(&resolve::folder(&self.vault, folder)?))
+    }
+
+    /// How long a note is, in bytes; 0 when it has just gone.
+    pub fn size(&self, path: &NotePath) -> u64 {
+        self.vault.stat(path).map_or(0, |entry| entry.size)
     }
 
     /// The title of a note, as far as it was read; else its name.

@@ -88,7 +88,7 @@ fn spelled_otherwise(
     wanted: &NotePath,
     asked: &str,
 ) -> Result<NotePath, ResolveError> {
-    let all: Vec<NotePath> = vault.walk("").into_iter().map(|entry| entry.path).collect();
+    let all = vault.paths("");
     let key = wanted.key();
     let key = without_extension(&key);
     let inner = format!("/{key}");
@@ -158,8 +158,8 @@ pub fn folder(vault: &Vault, asked: &str) -> Result<String, ResolveError> {
 /// Every folder that holds a note, itself or deeper.
 fn folders(vault: &Vault) -> Vec<String> {
     let mut folders = Vec::new();
-    for entry in vault.walk("") {
-        let mut folder = entry.path.folder();
+    for path in vault.paths("") {
+        let mut folder = path.folder();
         while !folder.is_empty() {
             folders.push(folder.to_owned());
             folder = folder.rsplit_once('/').map_or("", |(above, _)| above);

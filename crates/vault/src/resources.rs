@@ -21,17 +21,16 @@ const MARKDOWN: &str = "text/markdown";
 /// When the folder cannot be listed.
 pub fn list(notes: &Notes, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let all = notes.list("").map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let begin = cursor.map_or(0, |cursor| all.partition_point(|entry| entry.path.as_str() <= cursor));
+    let begin = cursor.map_or(0, |cursor| all.partition_point(|path| path.as_str() <= cursor));
     let shown = &all[begin..all.len().min(begin + PAGE)];
-    let described = shown.iter().map(|entry| {
-        Resource::new(entry.path.uri(), entry.path.as_str())
-            .with_title(notes.title(&entry.path))
+    let described = shown.iter().map(|path| {
+        Resource::new(path.uri(), path.as_str())
+            .with_title(notes.title(path))
             .with_mime_type(MARKDOWN)
-            .with_size(entry.size)
+            .with_size(notes.size(path))
     });
     let mut result = ListResourcesResult::with_all_items(described.collect());
-    result.next_cursor =
-        shown.last().filter(|_| begin + shown.len() < all.len()).map(|entry| entry.path.to_string());
+    result.next_cursor = shown.last().filter(|_| begin + shown.len() < all.len()).map(NotePath::to_string);
     Ok(result)
 }
 

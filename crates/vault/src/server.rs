@@ -25,9 +25,9 @@ use crate::resources;
 use crate::tools::ToolKind;
 
 /// A search waits so long for the first indexing, then takes what is there.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Who asked for progress sees that something happens, and may wait longer.
-const PATIENCE_WITH_PROGRESS: Duration = Duration::from_secs(20);
+const PATIENCE_WITH_PROGRESS: Duration = Duration::from_secs(10);
 /// The tools never change while the server runs.
 const TOOLS_FRESH_MS: u64 = 3_600_000;
 

@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, File, FileType, Metadata, OpenOptions};
 
 use crate::content::{appended, decode};
-use crate::path::{NotePath, PathFault, is_markdown};
+use crate::path::{NotePath, PathFault};
 
 /// Deeper folders are not walked; a loop of mounts would otherwise never end.
 const DEEPEST_FOLDER: usize = 64;
@@ -111,20 +111,49 @@ impl Vault {
     /// Every note below `under` (an empty text means the whole vault), sorted by path.
     ///
     /// Hidden files and folders and linked folders are left out; so is what cannot be read.
+    pub fn paths(&self, under: &str) -> Vec<NotePath> {
+        let mut found = Vec::new();
+        self.each(under, |path, _| found.push(path));
+        found.sort();
+        found
+    }
+
+    /// The same with size and time, which costs a question to the system for each note.
     pub fn walk(&self, under: &str) -> Vec<Entry> {
         let mut found = Vec::new();
+        self.each(under, |path, item| {
+            if let Some(data) = item.metadata().ok().filter(|data| !data.is_symlink()) {
+                found.push(entry(path, &data));
+            } else if let Ok(linked) = self.stat(&path) {
+                found.push(linked);
+            }
+        });
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    fn each(&self, under: &str, mut visit: impl FnMut(NotePath, &DirEntry)) {
         let mut seen = HashSet::new();
-        let start = if under.is_empty() { self.root.try_clone() } else { self.root.open_dir(under) };
-        let mut folders: Vec<(String, Dir, usize)> =
-            start.ok().map(|dir| (under.to_owned(), dir, 0)).into_iter().collect();
-        while let Some((prefix, dir, depth)) = folders.pop() {
+        // Names and not open folders, of which a system allows only so many.
+        let mut folders = vec![(under.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let opened = if folder.is_empty() { self.root.try_clone() } else { self.root.open_dir(&folder) };
+            let Ok(dir) = opened else { continue };
             if depth > DEEPEST_FOLDER || !dir.dir_metadata().is_ok_and(|data| seen.insert(identity(&data))) {
                 continue;
             }
-            walk_folder(&prefix, &dir, depth, &mut folders, &mut found);
+            let Ok(items) = dir.entries() else { continue };
+            for item in items.flatten() {
+                let Some((path, kind)) = visible(&folder, &item) else { continue };
+                if kind.is_dir() {
+                    folders.push((path.to_string(), depth + 1));
+                } else if path.is_markdown()
+                    && (kind.is_file() || (kind.is_symlink() && self.stat(&path).is_ok()))
+                {
+                    visit(path, &item);
+                }
+            }
         }
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        found
     }
 
     /// Whether `folder` is a folder of the vault.
@@ -302,36 +331,15 @@ const NONBLOCK: i32 = 0o4000;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 const NONBLOCK: i32 = 0x4;
 
-fn walk_folder(
-    prefix: &str,
-    dir: &Dir,
-    depth: usize,
-    folders: &mut Vec<(String, Dir, usize)>,
-    found: &mut Vec<Entry>,
-) {
-    let Ok(entries) = dir.entries() else { return };
-    for item in entries.flatten() {
-        // A name that is not Unicode cannot be asked for over JSON.
-        let Ok(name) = item.file_name().into_string() else { continue };
-        let Ok(kind) = item.file_type() else { continue };
-        if name.starts_with('.') || name.chars().any(char::is_control) {
-            continue;
-        }
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
-        if kind.is_dir() {
-            if let Ok(inner) = item.open_dir() {
-                folders.push((path, inner, depth + 1));
-            }
-        } else if is_markdown(&name) {
-            // Follows a link, but only inside the vault: anything else is an error here.
-            let data = if kind.is_symlink() { dir.metadata(&name) } else { item.metadata() };
-            if let Ok(data) = data.as_ref()
-                && data.is_file()
-            {
-                found.push(entry(NotePath::found(path), data));
-            }
-        }
+/// The path and kind of what is in a folder, unless it is hidden.
+fn visible(folder: &str, item: &DirEntry) -> Option<(NotePath, FileType)> {
+    // A name that is not Unicode cannot be asked for over JSON.
+    let name = item.file_name().into_string().ok()?;
+    if name.starts_with('.') || name.chars().any(char::is_control) {
+        return None;
     }
+    let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    Some((NotePath::found(path), item.file_type().ok()?))
 }
 
 fn entry(path: NotePath, data: &Metadata) -> Entry {

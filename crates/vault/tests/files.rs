@@ -47,7 +47,7 @@ fn read(notes: &Notes, path: &str) -> Result<String, NotesError> {
 }
 
 fn paths(notes: &Notes) -> Vec<String> {
-    notes.list("").unwrap().into_iter().map(|entry| entry.path.to_string()).collect()
+    notes.list("").unwrap().iter().map(NotePath::to_string).collect()
 }
 
 #[test]
@@ -143,6 +143,13 @@ fn a_pipe_or_a_folder_with_the_name_of_a_note_blocks_nothing() {
     let notes = open(&folder);
     assert!(read(&notes, "pipe.md").is_err() && read(&notes, "folder.md").is_err());
     assert!(!paths(&notes).iter().any(|path| path.starts_with("pipe") || path.starts_with("folder")));
+}
+
+#[test]
+fn more_folders_than_files_may_be_open_are_all_walked() {
+    let folder = tempfile::tempdir().unwrap();
+    (0..1_200).for_each(|n| write(folder.path(), &format!("notes/{n}/Note.md"), "text"));
+    assert_eq!(paths(&open(&folder)).len(), 1_200);
 }
 
 #[test]
