@@ -110,7 +110,9 @@ export class Talks {
         this.#receive(events, stream),
       );
       if (id === NEW) this.#begun(receipt.conversation);
-      if (this.#stopAsSoonAsKnown.delete(id)) await this.host.cancelTurn(receipt.turn);
+      // A new conversation has got its id by now.
+      const stop = this.#stopAsSoonAsKnown.delete(id) || this.#stopAsSoonAsKnown.delete(receipt.conversation);
+      if (stop) await this.host.cancelTurn(receipt.turn);
     } catch (error) {
       this.#stopAsSoonAsKnown.delete(id);
       this.#outgoing.set(id, { text: clean, problem: problemOf(error) });

@@ -47,12 +47,22 @@ export function wantsOtherModel(code: TurnErrorCode): boolean {
 }
 
 const NOTICES: Record<string, Key> = {
-  result_cut: "notice.result_cut",
-  model_reloaded: "notice.model_reloaded",
+  broken_schema: "notice.broken_schema",
   history_cut: "notice.history_cut",
+  model_reloaded: "notice.model_reloaded",
+  news_dropped: "notice.news_dropped",
+  result_cut: "notice.result_cut",
+  stray_arguments: "notice.stray_arguments",
 };
+
+/** Notices that matter for the answer; the others stand in the trace only. */
+const IN_CONVERSATION = ["history_cut", "model_reloaded", "result_cut"];
 
 /** The words of a notice, if this window knows its code. */
 export function noticeKey(code: string): Key | null {
   return NOTICES[code] ?? null;
+}
+
+export function isForReader(code: string): boolean {
+  return IN_CONVERSATION.includes(code);
 }
