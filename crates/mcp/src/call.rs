@@ -10,7 +10,7 @@ use lectern_core::{
     CallContext, CallNews, Content, Progress, ToolCall, ToolOutcome, ToolResult, WireDirection,
 };
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::outcome::{self, CallResult, Mapped};
@@ -80,20 +80,12 @@ impl Running {
     /// Sends the call and listens until it is settled.
     async fn exchange(&self, live: &Live, tool: &Tool) -> Result<Value, Stopped> {
         let limits = self.server.limits();
-        let mut lines = self.server.log().follow();
+        let mut lines = Lines { from: self.server.log().follow(), left: LOG_LINES };
         let start = Instant::now();
+        let end = start + limits.total;
         let mut silence_ends = start + limits.silence;
-        let params = json!({"name": tool.spec.original_name, "arguments": self.call.arguments});
-        let request = live.peer.request("tools/call", live.session.params(params), Reports::Wanted);
-        let mut request = tokio::select! {
-            biased;
-            () = self.context.cancel.cancelled() => return Err(Stopped::Cancelled),
-            request = request => request.map_err(Stopped::Peer)?,
-            () = sleep_until(silence_ends) => return Err(Stopped::Silent(limits.silence)),
-        };
-        self.wire(WireDirection::Sent, &request.sent);
+        let mut request = self.send(live, tool, silence_ends).await?;
         let mut meter = Meter::new(start);
-        let mut lines_left = LOG_LINES;
         let progress = Arc::clone(&request.progress);
         loop {
             tokio::select! {
@@ -102,34 +94,40 @@ impl Running {
                     self.give_up(live, &request, "the user stopped it");
                     return Err(Stopped::Cancelled);
                 }
-                message = progress.next(), if Instant::now() < start + limits.total => {
+                message = progress.next(), if Instant::now() < end => {
                     silence_ends = Instant::now() + limits.silence;
                     self.report(meter.read(message));
                 }
                 reply = request.reply() => {
-                    while let Some(message) = progress.try_next() {
-                        self.report(meter.read(message));
-                    }
+                    // What came before the reply is told before it.
+                    std::iter::from_fn(|| progress.try_next()).for_each(|message| self.report(meter.read(message)));
                     self.report(meter.held.take());
-                    while let Ok(line) = lines.try_recv() && lines_left > 0 {
-                        lines_left -= 1;
-                        self.log(Ok(line), lines_left);
-                    }
+                    std::iter::from_fn(|| lines.try_next()).for_each(|line| self.tell(CallNews::Log(line)));
                     let reply = reply.map_err(Stopped::Peer)?;
                     self.wire(WireDirection::Received, &reply);
                     return result_in(reply).map_err(Stopped::Peer);
                 }
-                line = lines.recv(), if lines_left > 0 => {
-                    lines_left -= 1;
-                    self.log(line, lines_left);
-                }
+                line = lines.next(), if lines.left > 0 => self.tell(CallNews::Log(line)),
                 () = sleep_until(meter.due()), if meter.held.is_some() => self.report(meter.held.take()),
-                () = sleep_until(silence_ends.min(start + limits.total)) => {
+                () = sleep_until(silence_ends.min(end)) => {
                     self.give_up(live, &request, "it took too long");
                     return Err(Stopped::Silent(start.elapsed()));
                 }
             }
         }
+    }
+
+    async fn send(&self, live: &Live, tool: &Tool, limit: Instant) -> Result<Request, Stopped> {
+        let params = json!({"name": tool.spec.original_name, "arguments": self.call.arguments});
+        let request = live.peer.request("tools/call", live.session.params(params), Reports::Wanted);
+        let request = tokio::select! {
+            biased;
+            () = self.context.cancel.cancelled() => return Err(Stopped::Cancelled),
+            request = request => request.map_err(Stopped::Peer)?,
+            () = sleep_until(limit) => return Err(Stopped::Silent(self.server.limits().silence)),
+        };
+        self.wire(WireDirection::Sent, &request.sent);
+        Ok(request)
     }
 
     fn give_up(&self, live: &Live, request: &Request, reason: &str) {
@@ -143,19 +141,6 @@ impl Running {
             self.wire(WireDirection::Received, &message);
             progress.message = progress.message.map(|text| self.server.mask().text(&text));
             self.tell(CallNews::Progress(progress));
-        }
-    }
-
-    fn log(&self, line: Result<Arc<str>, RecvError>, lines_left: usize) {
-        match line {
-            Ok(line) => self.tell(CallNews::Log(line.to_string())),
-            Err(RecvError::Lagged(missed)) => {
-                self.tell(CallNews::Log(format!("[… {missed} lines left out]")))
-            }
-            Err(RecvError::Closed) => {}
-        }
-        if lines_left == 0 {
-            self.tell(CallNews::Log("[… the rest is in the server's log]".into()));
         }
     }
 
@@ -216,6 +201,34 @@ enum Stopped {
     Cancelled,
     Silent(Duration),
     Peer(PeerError),
+}
+
+/// The server's log during a call, so many lines of it.
+struct Lines {
+    from: broadcast::Receiver<Arc<str>>,
+    left: usize,
+}
+
+impl Lines {
+    /// The next line. Never returns when there is none.
+    async fn next(&mut self) -> String {
+        match self.from.recv().await {
+            Ok(line) => self.counted(line.to_string()),
+            Err(RecvError::Lagged(missed)) => self.counted(format!("[… {missed} lines left out]")),
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+
+    /// What is there already.
+    fn try_next(&mut self) -> Option<String> {
+        let line = (self.left > 0).then(|| self.from.try_recv().ok()).flatten()?;
+        Some(self.counted(line.to_string()))
+    }
+
+    fn counted(&mut self, line: String) -> String {
+        self.left -= 1;
+        if self.left == 0 { "[… the rest is in the server's log]".into() } else { line }
+    }
 }
 
 /// Keeps progress from falling and from coming too fast.

@@ -94,15 +94,15 @@ async fn a_stopped_call_settles_and_the_server_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silence_is_given_up_and_progress_buys_time() {
     let mut config = fixture("s", "legacy");
-    config.timeout_s = Some(1);
+    config.timeout_s = Some(2);
     let host = host_with(config).await;
     let waiting = call_plain(&host, "s__wait").await;
     assert_eq!(waiting.result.outcome, ToolOutcome::Failed);
-    assert!(waiting.text().contains("gave no answer within 1"), "{}", waiting.text());
+    assert!(waiting.text().contains("gave no answer within 2"), "{}", waiting.text());
     assert_ne!(call_plain(&host, "s__cancelled").await.text(), "[]");
-    // Six times 400 ms is more than the limit; each step is less.
-    let slow = call(&host, "s__slow", json!({"steps": 6, "delay_ms": 400})).await;
-    assert_eq!(slow.text(), "6 steps done");
+    // Five times 600 ms is more than the limit; each step is less.
+    let slow = call(&host, "s__slow", json!({"steps": 5, "delay_ms": 600})).await;
+    assert_eq!(slow.text(), "5 steps done");
     host.close().await;
 }
 

@@ -48,7 +48,7 @@ async fn a_server_that_ends_when_probed_is_greeted_the_old_way_from_then_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_servers_name_the_step_and_leave_the_others_alone() {
     let mut options = quick();
-    options.start_timeout = Duration::from_secs(4);
+    options.start_timeout = Duration::from_secs(6);
     let modes = [
         "never-answers",
         "deaf",
@@ -256,8 +256,8 @@ async fn of_two_servers_with_one_id_the_later_one_is_kept() {
 /// Waits until the server `s` has been started that often and has settled.
 async fn wait_for_start(host: &Host, starts: u64) {
     let mut news = host.subscribe();
-    while host.status(&ServerId::from("s")).unwrap().starts < starts {
-        news.recv().await.unwrap();
+    while host.status(&ServerId::from("s")).expect("the server s").starts < starts {
+        news.recv().await.expect("the host lives");
     }
     host.settled().await;
 }

@@ -1,0 +1,169 @@
+//! How a server is started: process, handshake, list of tools; and what is said when one of them fails.
+//!
+//! Invariant: a start ends within its limit, names the step that failed, and leaves no process behind when it fails.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Live, Server};
+use crate::connection::{Connection, OpenError};
+use crate::handshake::{HandshakeError, Opening, negotiate};
+use crate::lookup::LookupError;
+use crate::peer::Peer;
+use crate::status::{Exit, Failure, FailureCode, ServerState, StartStep};
+use crate::tools::ListError;
+
+/// Lines of stderr that a failure shows.
+const SHOWN_LINES: usize = 20;
+
+/// Why a start failed.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    #[error(transparent)]
+    List(#[from] ListError),
+}
+
+/// Why an attempt to start failed.
+enum Attempt {
+    /// It ended when it was probed; it may be an old server that knows nothing but `initialize`.
+    LostInProbe,
+    Failed(Box<Failure>),
+}
+
+impl Server {
+    /// Starts and greets, if need be twice: some old servers end themselves when they are asked for their protocol.
+    pub(super) async fn begin(&self) -> Result<(Connection, Live), Box<Failure>> {
+        let opening =
+            if self.no_probe.load(Ordering::Relaxed) { Opening::Initialize } else { Opening::Probe };
+        match self.attempt(opening).await {
+            Err(Attempt::LostInProbe) => {
+                tracing::info!(server = %self.id(), "ended when probed; starting it again with `initialize`");
+                let again = self.attempt(Opening::Initialize).await;
+                self.no_probe.store(again.is_ok(), Ordering::Relaxed);
+                again.map_err(|failed| match failed {
+                    Attempt::Failed(failure) => failure,
+                    Attempt::LostInProbe => self.failure(FailureCode::Handshake, "it ended".into(), None),
+                })
+            }
+            Err(Attempt::Failed(failure)) => Err(failure),
+            Ok(started) => Ok(started),
+        }
+    }
+
+    async fn attempt(&self, opening: Opening) -> Result<(Connection, Live), Attempt> {
+        self.change(|status| status.state = ServerState::Starting(StartStep::Spawn));
+        let limit = self.options.start_timeout;
+        let end = tokio::time::Instant::now() + limit;
+        let opened =
+            tokio::time::timeout_at(end, Connection::open(&self.config, &self.options, &self.log)).await;
+        let mut connection = match opened {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
+            Err(_) => return Err(Attempt::Failed(self.timeout_failure(limit))),
+        };
+        self.change(|status| {
+            status.pid = connection.process.id();
+            status.state = ServerState::Starting(StartStep::Handshake);
+        });
+        let greeted = tokio::select! {
+            greeted = tokio::time::timeout_at(end, self.greet(connection.peer.clone(), opening)) => greeted,
+            // What it had said until then does not matter: it is gone.
+            _ = connection.process.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
+        };
+        let error = match greeted {
+            Ok(Ok(live)) => return Ok((connection, live)),
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
+        };
+        let step = self.step();
+        let ended_itself =
+            tokio::time::timeout(Duration::from_millis(200), connection.process.ended()).await.ok();
+        let exit = connection.close().await;
+        let probing = opening == Opening::Probe && step == Some(StartStep::Handshake);
+        Err(match error {
+            None => Attempt::Failed(self.timeout_failure(limit)),
+            Some(StartError::Handshake(HandshakeError::LostInProbe)) if probing => Attempt::LostInProbe,
+            Some(_) if probing && ended_itself.is_some() => Attempt::LostInProbe,
+            Some(error) => Attempt::Failed(self.start_failure(&error, ended_itself.map(|_| exit))),
+        })
+    }
+
+    async fn greet(&self, peer: Peer, opening: Opening) -> Result<Live, StartError> {
+        let session = negotiate(&peer, &self.options, opening).await?;
+        self.change(|status| {
+            status.state = ServerState::Starting(StartStep::ListTools);
+            status.protocol = Some(session.protocol.clone());
+            status.reported = session.reported.clone();
+            status.instructions = session.instructions.clone();
+        });
+        let tools = self.listing().fetch(&peer, &session).await?;
+        Ok(Live { peer, session: Arc::new(session), tools: Arc::new(tools) })
+    }
+
+    fn step(&self) -> Option<StartStep> {
+        match self.status.borrow().state {
+            ServerState::Starting(step) => Some(step),
+            ServerState::Stopped | ServerState::Ready | ServerState::Degraded(_) | ServerState::Failed(_) => {
+                None
+            }
+        }
+    }
+
+    pub(super) fn failure(&self, code: FailureCode, message: String, exit: Option<Exit>) -> Box<Failure> {
+        let hint = hint(code, &self.config.command);
+        let message = self.mask.text(&message);
+        Box::new(Failure { code, step: self.step(), message, hint, exit, stderr: self.log.tail(SHOWN_LINES) })
+    }
+
+    fn timeout_failure(&self, limit: Duration) -> Box<Failure> {
+        let step = self.step().unwrap_or(StartStep::Spawn);
+        let seconds = limit.as_secs_f32();
+        let message =
+            format!("the server `{}` was not ready within {seconds} seconds (step: {step})", self.id());
+        self.failure(FailureCode::StartTimeout, message, None)
+    }
+
+    fn start_failure(&self, error: &StartError, exit: Option<Exit>) -> Box<Failure> {
+        let id = self.id();
+        if let Some(exit) = exit {
+            let message = format!("the server `{id}` ended before it was ready: {exit}");
+            return self.failure(FailureCode::ExitedAtStart, message, Some(exit));
+        }
+        let code = match error {
+            StartError::Open(OpenError::Lookup(LookupError::Missing(_))) => FailureCode::CommandNotFound,
+            StartError::Open(OpenError::Lookup(LookupError::NotExecutable(_))) => FailureCode::NotExecutable,
+            StartError::Open(OpenError::NoFolder(_)) => FailureCode::BadWorkingFolder,
+            StartError::Open(OpenError::Spawn { .. }) => FailureCode::Spawn,
+            StartError::Handshake(_) => FailureCode::Handshake,
+            StartError::List(_) => FailureCode::ListTools,
+        };
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        self.failure(code, format!("the server `{id}` could not be started: {error}{cause}"), None)
+    }
+}
+
+fn hint(code: FailureCode, command: &str) -> Option<String> {
+    let hint = match code {
+        FailureCode::CommandNotFound => {
+            format!("Install `{command}`, or give its full path in the server's settings.")
+        }
+        FailureCode::NotExecutable => {
+            format!("Make `{command}` executable, or name the program that runs it.")
+        }
+        FailureCode::BadWorkingFolder => "Choose a folder that exists as the server's working folder.".into(),
+        FailureCode::StartTimeout => {
+            "Look at the server's log; a first start that downloads may need a second try.".into()
+        }
+        FailureCode::ExitedAtStart => {
+            "Look at the server's last lines; often an argument or a key is missing.".into()
+        }
+        FailureCode::Died => "The next call starts it again.".into(),
+        FailureCode::Spawn | FailureCode::Handshake | FailureCode::ListTools => return None,
+    };
+    Some(hint)
+}
