@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
 use lectern_core::{
-    Event, EventKind, Progress, StepStats, ToolCall, ToolCallId, ToolName, ToolOutcome, ToolResult,
-    TurnOutcome,
+    Event, EventKind, Progress, StepStats, Timestamp, ToolCall, ToolCallId, ToolName, ToolOutcome,
+    ToolResult, TurnOutcome,
 };
 
 /// Characters of arguments and results that one line shows.
@@ -22,9 +22,16 @@ pub struct Printer<O, E> {
     transient: bool,
     /// Whether the answer's last line is still open.
     open_line: bool,
-    loading_said: bool,
+    loading: Loading,
     running: HashMap<ToolCallId, ToolName>,
     steps: Vec<StepStats>,
+}
+
+/// Whether a model is being loaded; only a load that takes its time is worth a line.
+enum Loading {
+    Not,
+    Since(Timestamp),
+    Said,
 }
 
 /// How the terminal may be used.
@@ -60,7 +67,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             style,
             transient: false,
             open_line: false,
-            loading_said: false,
+            loading: Loading::Not,
             running: HashMap::new(),
             steps: Vec::new(),
         }
@@ -69,7 +76,7 @@ impl<O: Write, E: Write> Printer<O, E> {
     /// Prints what one event says. An error means that nobody reads any more.
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         match &event.kind {
-            EventKind::ModelLoading { fraction } => self.loading(*fraction),
+            EventKind::ModelLoading { fraction } => self.loading(*fraction, event.at),
             EventKind::PromptProgress { done, total, .. } => self.prompt(*done, *total),
             EventKind::TextDelta { text } => self.text(text),
             EventKind::StepFinished { stats, .. } => {
@@ -99,14 +106,19 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.line(YELLOW, text)
     }
 
-    fn loading(&mut self, fraction: f32) -> io::Result<()> {
+    fn loading(&mut self, fraction: f32, at: Timestamp) -> io::Result<()> {
         if self.style.rewrite {
             return self.passing(&format!("loading the model: {:.0} %", fraction * 100.0));
         }
-        if std::mem::replace(&mut self.loading_said, true) {
-            return Ok(());
+        match self.loading {
+            Loading::Not => self.loading = Loading::Since(at),
+            Loading::Since(begin) if at.duration_since(begin).as_secs() >= 1 => {
+                self.loading = Loading::Said;
+                return self.line(DIM, "loading the model");
+            }
+            Loading::Since(_) | Loading::Said => {}
         }
-        self.line(DIM, "loading the model")
+        Ok(())
     }
 
     fn prompt(&mut self, done: u32, total: u32) -> io::Result<()> {

@@ -127,13 +127,13 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
     let right = verdicts.iter().filter(|verdict| verdict.wrong.is_none()).count();
     let kinds = counts(verdicts, |question| question.kind.as_str().to_owned());
     let languages = counts(verdicts, |question| question.lang.clone());
-    let later = verdicts.iter().map(|verdict| verdict.done.later_prompts);
-    let (prompt, reused) = later.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let reuse = verdicts.iter().map(|verdict| verdict.done.reuse);
+    let (known, reused) = reuse.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if as_json {
         let questions: Vec<Value> = verdicts.iter().map(as_value).collect();
         let out = json!({
             "right": right, "asked": verdicts.len(), "kinds": as_map(&kinds), "languages": as_map(&languages),
-            "later_steps": {"prompt_tokens": prompt, "reused_tokens": reused}, "questions": questions,
+            "reuse": {"known_tokens": known, "reused_tokens": reused}, "questions": questions,
         });
         data(&out.to_string());
         return right;

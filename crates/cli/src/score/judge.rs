@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use lectern_core::{AssistantMessage, EventKind, ToolCall, ToolOutcome, ToolResult};
+use lectern_core::{AssistantMessage, EventKind, ToolCall, ToolOutcome, ToolResult, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -66,22 +66,17 @@ pub struct Done {
     pub calls: Vec<(ToolCall, ToolResult)>,
     /// The last message's text.
     pub answer: String,
-    /// Tokens of the prompts of all steps but the first, and how many of them were reused.
-    pub later_prompts: (u64, u64),
+    /// Over all steps but the first: tokens that the step before had evaluated, and how many of them were reused.
+    pub reuse: (u64, u64),
     started: Vec<ToolCall>,
+    before: Option<Usage>,
 }
 
 impl Done {
     /// Takes one event of the turn.
     pub fn take(&mut self, event: &EventKind) {
         match event {
-            EventKind::StepFinished { message, step, stats, .. } => {
-                self.step(message);
-                if *step > 0 {
-                    self.later_prompts.0 += u64::from(stats.usage.prompt_tokens);
-                    self.later_prompts.1 += u64::from(stats.usage.reused_tokens);
-                }
-            }
+            EventKind::StepFinished { message, stats, .. } => self.step(message, stats.usage),
             EventKind::ToolFinished { result, .. } => {
                 if let Some(call) = self.started.iter().find(|call| call.id == result.call) {
                     self.calls.push((call.clone(), result.clone()));
@@ -105,9 +100,13 @@ impl Done {
         }
     }
 
-    fn step(&mut self, message: &AssistantMessage) {
+    fn step(&mut self, message: &AssistantMessage, usage: Usage) {
         self.started.extend(message.tool_calls().cloned());
         self.answer = message.text();
+        if let Some(before) = self.before.replace(usage) {
+            self.reuse.0 += u64::from(before.prompt_tokens) + u64::from(before.generated_tokens);
+            self.reuse.1 += u64::from(usage.reused_tokens);
+        }
     }
 
     /// The tools that succeeded, by the server's own names.

@@ -1,0 +1,15 @@
+//! The command line as a person or a script uses it: the built executable, the real starter model in llama.cpp, real
+//! MCP servers over stdio.
+//!
+//! Invariant: each test has its own home; nothing outlives it.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod asking;
+mod debugging;
+mod engine;
+mod failing;
+mod homes;
+mod lectern;
+mod permissions;
+mod servers;
+mod stopping;

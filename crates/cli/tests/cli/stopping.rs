@@ -1,0 +1,81 @@
+//! What ends a turn from outside.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+
+use lectern_core::{EventKind, TurnOutcome};
+
+use crate::lectern::{Lectern, QUESTION, calls};
+
+#[test]
+fn an_interrupt_cancels_the_turn_and_takes_the_servers_along() {
+    let lectern = Lectern::new();
+    let mut running = lectern.begin([QUESTION]);
+    running.until(|kind| matches!(kind, EventKind::StepStarted { .. }));
+    let children = children_of(running.id());
+    assert!(!children.is_empty());
+    signal(running.id(), libc::SIGINT);
+    let (code, events) = running.end();
+    // A fast machine may have finished before the signal came.
+    match &events.last().unwrap().kind {
+        EventKind::TurnFinished { outcome: TurnOutcome::Cancelled } => assert_eq!(code, Some(130)),
+        other => panic!("{other:?}"),
+    }
+    assert!(children.iter().all(|id| !runs(*id)), "something is left running");
+}
+
+#[test]
+fn a_model_that_is_killed_costs_one_turn() {
+    let lectern = Lectern::new();
+    let mut running = lectern.begin([QUESTION]);
+    running.until(|kind| matches!(kind, EventKind::StepStarted { .. }));
+    let worker = children_of(running.id()).into_iter().find(|id| command(*id).contains("__local-worker"));
+    signal(worker.expect("the model runs in a process of its own"), libc::SIGKILL);
+    let (code, events) = running.end();
+    let conversation = events[0].conversation.clone();
+    let EventKind::TurnFinished { outcome: TurnOutcome::Failed { error } } = &events.last().unwrap().kind
+    else {
+        panic!("{:?}, calls {:?}", events.last(), calls(&events))
+    };
+    assert_eq!(code, Some(1), "{error}");
+    let again = lectern.ask(["--conversation", conversation.as_str(), QUESTION]);
+    assert_eq!(*again.outcome(), TurnOutcome::Completed);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_turn() {
+    let lectern = Lectern::new();
+    let mut running = lectern.begin([QUESTION]);
+    running.until(|kind| matches!(kind, EventKind::TurnStarted { .. }));
+    let children = children_of(running.id());
+    assert_eq!(running.go_away(), Some(130));
+    assert!(children.iter().all(|id| !runs(*id)), "something is left running");
+}
+
+fn signal(id: u32, signal: i32) {
+    // SAFETY: a signal to a process of this test.
+    assert_eq!(unsafe { libc::kill(i32::try_from(id).unwrap(), signal) }, 0);
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| status(*id).is_some_and(|(of, _)| of == parent)).collect()
+}
+
+fn runs(id: u32) -> bool {
+    status(id).is_some_and(|(_, state)| state != 'Z')
+}
+
+/// The parent and the state of a process.
+fn status(id: u32) -> Option<(u32, char)> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name stands in brackets and may hold anything.
+    let mut fields = stat[stat.rfind(')')? + 2..].split(' ');
+    let state = fields.next()?.chars().next()?;
+    Some((fields.next()?.parse().ok()?, state))
+}
+
+fn command(id: u32) -> String {
+    fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default()
+}
