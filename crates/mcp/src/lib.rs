@@ -21,7 +21,7 @@
 //! | [`config`] | what a server is: command, arguments, environment, limits; reads the ecosystem's JSON |
 //! | [`host`] | all servers together, as one [`lectern_core::ToolProvider`] |
 //! | `server` | one server's life: start, ready, failed, restarted |
-//! | `connection`, `process`, `lookup` | a child process with its pipes, its group and its end |
+//! | `connection`, `process`, `reaper`, `lookup` | a child process with its pipes, its group and its end |
 //! | `wire`, `peer` | lines, JSON-RPC |
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
@@ -41,6 +41,8 @@ mod naming;
 mod outcome;
 mod peer;
 mod process;
+#[cfg(unix)]
+mod reaper;
 mod server;
 pub mod status;
 mod tools;

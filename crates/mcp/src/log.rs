@@ -199,6 +199,17 @@ mod tests {
         assert!(sizes.iter().all(|size| *size <= FILE_LIMIT), "{sizes:?}");
     }
 
+    #[test]
+    fn secrets_do_not_reach_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
+        config.env.insert("API_TOKEN".into(), "swordfish".into());
+        let log = ServerLog::new(Some(dir.path()), "x", Mask::of(&config));
+        log.line("token is swordfish!");
+        assert_eq!(log.tail(1), ["token is ••••••!"]);
+        assert!(!std::fs::read_to_string(dir.path().join("x.log")).unwrap().contains("swordfish"));
+    }
+
     #[tokio::test]
     async fn a_line_without_end_is_cut() {
         let log = ServerLog::new(None, "x", Mask::default());

@@ -1,7 +1,8 @@
 //! Child processes and the environment: the one place of this crate where they enter.
 //!
 //! Invariant: every child leads its own process group, gets an allow-listed environment, and is gone with its whole
-//! group when its [`Process`] is closed or dropped. On Linux a child also ends when the app is killed.
+//! group when its [`Process`] is closed or dropped, or when the app is killed (on Linux the child itself at once, by
+//! the system; the rest of the group by the [reaper](crate::reaper)).
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -134,7 +135,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(group) = &self.group {
+        if let Some(group) = self.group.take() {
             group.kill();
         }
     }
@@ -270,7 +271,6 @@ fn exit_of(status: std::process::ExitStatus) -> Exit {
 }
 
 /// A process group.
-#[derive(Clone)]
 struct Group {
     #[cfg(unix)]
     id: libc::pid_t,
@@ -280,7 +280,9 @@ struct Group {
 impl Group {
     fn led_by(child: u32) -> Option<Self> {
         // 0 and 1 would mean our own group and everybody's.
-        libc::pid_t::try_from(child).ok().filter(|id| *id > 1).map(|id| Self { id })
+        let id = libc::pid_t::try_from(child).ok().filter(|id| *id > 1)?;
+        crate::reaper::watch(id);
+        Some(Self { id })
     }
 
     fn signal(&self, signal: libc::c_int) -> bool {
@@ -297,8 +299,10 @@ impl Group {
         self.signal(libc::SIGTERM);
     }
 
-    fn kill(&self) {
+    /// Ends what is left, for good.
+    fn kill(self) {
         self.signal(libc::SIGKILL);
+        crate::reaper::forget(self.id);
     }
 
     /// Waits until no process of the group is left, at most for `limit`.
@@ -321,6 +325,6 @@ impl Group {
         false
     }
     fn terminate(&self) {}
-    fn kill(&self) {}
+    fn kill(self) {}
     async fn wait_gone(&self, _: Duration) {}
 }

@@ -18,11 +18,15 @@ fn with_pid_file(mode: &str, file: &Path) -> ServerConfig {
 
 /// The ids in the file, once it is there.
 async fn pids(file: &Path) -> Vec<u32> {
+    lines_in(file).await.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The text of a file, once it is there and whole.
+async fn lines_in(file: &Path) -> String {
     loop {
         let text = std::fs::read_to_string(file).unwrap_or_default();
-        let pids: Vec<u32> = text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         if text.ends_with('\n') {
-            return pids;
+            return text;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -96,24 +100,30 @@ async fn a_server_that_dies_takes_its_children_along() {
 /// Not a test of its own: the app that [`nothing_survives_the_app`] kills.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stand_in_for_the_app() {
-    let Some(file) = std::env::var_os("LECTERN_TEST_PID_FILE") else { return };
-    let host = host_with(with_pid_file("stubborn", Path::new(&file))).await;
+    let Ok(file) = std::env::var("LECTERN_TEST_PID_FILE") else { return };
+    let mode = std::env::var("LECTERN_TEST_MODE").expect("a mode");
+    let host = host_with(with_pid_file(&mode, Path::new(&file))).await;
     assert_eq!(state(&host, "s"), ServerState::Ready);
+    std::fs::write(Path::new(&file).with_extension("ready"), "\n").unwrap();
     std::future::pending::<()>().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_survives_the_app() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("pids");
-    let mut app = tokio::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "stand_in_for_the_app", "--nocapture"])
-        .env("LECTERN_TEST_PID_FILE", &file)
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let pids = pids(&file).await;
-    assert!(is_alive(pids[0]));
-    app.kill().await.unwrap();
-    all_gone(&pids).await;
+    for mode in ["ok", "stubborn", "npx", "ignores-eof"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pids");
+        let mut app = tokio::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "stand_in_for_the_app", "--nocapture"])
+            .env("LECTERN_TEST_PID_FILE", &file)
+            .env("LECTERN_TEST_MODE", mode)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        lines_in(&file.with_extension("ready")).await;
+        let pids = pids(&file).await;
+        assert!(pids.iter().all(|pid| is_alive(*pid)), "{mode}");
+        app.kill().await.unwrap();
+        all_gone(&pids).await;
+    }
 }
