@@ -111,7 +111,10 @@ lectern_sampler * lectern_sampler_new(const llama_model * model, const lectern_f
     *error                = lectern::guarded([&]() -> char * {
         auto given  = common_json::parse(options);
         auto params = read_options(given);
-        if (format != nullptr) {
+        auto grammar = given.value("grammar", "");
+        if (!grammar.empty()) {
+            params.grammar = { COMMON_GRAMMAR_TYPE_USER, with_readable_numbers(grammar) };
+        } else if (format != nullptr) {
             add_grammar(llama_model_get_vocab(model), format->params, given.value("root", ""), params);
         }
         common_sampler_ptr sampler(common_sampler_init(model, params));

@@ -34,8 +34,9 @@ char * lectern_format_parse(const struct lectern_format * format, const char * t
                             int32_t partial);
 void lectern_format_free(struct lectern_format * format);
 
-// Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, root}. A `root` replaces the start rule of
-// the grammar, which is then not advanced over the generation prompt. On failure null, and *error is set.
+// Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, root, grammar}. A `root` replaces the start
+// rule of the format's grammar, a `grammar` the whole; neither is then advanced over the generation prompt. On
+// failure null, and *error is set.
 struct lectern_sampler * lectern_sampler_new(const struct llama_model * model,
                                              const struct lectern_format * format, const char * options,
                                              char ** error);

@@ -37,11 +37,20 @@ pub struct Recipe {
     pub blocks: u32,
     /// Width.
     pub width: u32,
+    /// Control tokens beyond the usual ones.
+    pub more_tokens: Vec<String>,
 }
 
 impl Default for Recipe {
     fn default() -> Self {
-        Self { seed: 1, template: Some(CHATML_TOOLS.to_owned()), context: 4096, blocks: 2, width: 64 }
+        Self {
+            seed: 1,
+            template: Some(CHATML_TOOLS.to_owned()),
+            context: 4096,
+            blocks: 2,
+            width: 64,
+            more_tokens: Vec::new(),
+        }
     }
 }
 
@@ -67,7 +76,7 @@ impl Recipe {
     /// The file, to be changed before it is written.
     pub fn file(&self) -> File {
         let mut metadata = self.shape_metadata();
-        metadata.extend(vocabulary());
+        metadata.extend(vocabulary(&self.more_tokens));
         if let Some(template) = &self.template {
             metadata.push(("tokenizer.chat_template".to_owned(), Value::Str(template.clone())));
         }
@@ -101,7 +110,7 @@ impl Recipe {
 
     fn tensors(&self) -> Vec<Tensor> {
         let (width, hidden) = (u64::from(self.width), u64::from(self.width) * 2);
-        let words = 256 + SPECIAL_TOKENS.len() as u64;
+        let words = (256 + SPECIAL_TOKENS.len() + self.more_tokens.len()) as u64;
         let mut shapes = vec![("token_embd.weight".to_owned(), vec![width, words])];
         for block in 0..self.blocks {
             for (part, shape) in [
@@ -135,13 +144,13 @@ fn tensor(name: String, shape: Vec<u64>, random: &mut Random) -> Tensor {
     Tensor { name, shape, kind: 0, data, offset: None }
 }
 
-fn vocabulary() -> Vec<(String, Value)> {
+fn vocabulary(more: &[String]) -> Vec<(String, Value)> {
     let mut tokens: Vec<String> = (0..=255u8).map(|byte| byte_letter(byte).to_string()).collect();
     let mut kinds = vec![1; tokens.len()];
-    for special in SPECIAL_TOKENS {
+    for special in SPECIAL_TOKENS.into_iter().chain(more.iter().map(String::as_str)) {
         tokens.push(special.to_owned());
         // 3 is a control token, 4 one that text may hold.
-        kinds.push(if special.starts_with("<|") { 3 } else { 4 });
+        kinds.push(if SPECIAL_TOKENS.contains(&special) && !special.starts_with("<|") { 4 } else { 3 });
     }
     let pairs = [
         ("tokenizer.ggml.model", Value::Str("gpt2".to_owned())),

@@ -20,6 +20,14 @@ impl Header {
     pub(super) fn check(&self) -> Result<(), FileFault> {
         let architecture = self.text("general.architecture")?;
         self.check_purpose(architecture)?;
+        let prefix = format!("{architecture}.");
+        if !self.metadata.keys().any(|key| key.starts_with(&prefix)) {
+            return Err(implausible(
+                "general.architecture",
+                architecture,
+                "but nothing in the header belongs to that",
+            ));
+        }
         self.check_number(&format!("{architecture}.block_count"), 1..=MOST_BLOCKS, "not 1 to 512 layers")?;
         self.check_number(&format!("{architecture}.embedding_length"), 1..=WIDEST, "not a sensible width")?;
         self.check_number(

@@ -91,8 +91,8 @@ impl<R: Read> Reader<R> {
         let tensor_count = self.u64("the tensor count")?;
         let metadata_count = self.u64("the metadata count")?;
         // The shortest possible row: an empty name and so on.
-        self.fits(tensor_count, 24, "tensor count")?;
-        self.fits(metadata_count, 13, "metadata count")?;
+        self.fits(tensor_count, 24, "tensors")?;
+        self.fits(metadata_count, 13, "metadata keys")?;
         let metadata = self.metadata(metadata_count)?;
         let alignment = alignment(&metadata)?;
         let tensors = self.tensors(tensor_count, alignment)?;
@@ -171,7 +171,7 @@ impl<R: Read> Reader<R> {
             9 => return Err(FileFault::Damaged(format!("`{key}` is an array of arrays"))),
             _ => return Err(FileFault::Damaged(format!("`{key}` is an array of the unknown type {kind}"))),
         };
-        self.fits(count, width, key)?;
+        self.fits(count, width, &format!("`{key}`"))?;
         match kind {
             8 => (0..count).map(|_| self.string(u64::MAX, what)).collect::<Result<_, _>>().map(Array::Str),
             6 | 7 | 12 => {
@@ -235,7 +235,7 @@ impl<R: Read> Reader<R> {
         if count.checked_mul(width).is_some_and(|bytes| bytes <= self.len - self.at) {
             return Ok(());
         }
-        Err(FileFault::Truncated { what: format!("{what} is {count}, which") })
+        Err(FileFault::Truncated { what: format!("the list of {count} {what}") })
     }
 
     fn string(&mut self, longest: u64, what: &str) -> Result<Vec<u8>, FileFault> {
@@ -287,7 +287,12 @@ fn alignment(metadata: &HashMap<String, Value>) -> Result<u64, FileFault> {
         Some(Value::Int(value)) if (1..=1 << 20).contains(value) && (*value as u64).is_power_of_two() => {
             Ok(*value as u64)
         }
-        Some(other) => Err(FileFault::Damaged(format!("the alignment {other:?} is not a power of two"))),
+        Some(Value::Int(other)) => {
+            Err(FileFault::Damaged(format!("the alignment {other} is not a power of two")))
+        }
+        Some(Value::Float(_) | Value::Bool(_) | Value::Str(_) | Value::Array(_)) => {
+            Err(FileFault::Damaged("the alignment is not a number".to_owned()))
+        }
     }
 }
 

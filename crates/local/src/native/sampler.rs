@@ -27,6 +27,9 @@ pub(crate) struct SamplerOptions {
     /// A rule of the grammar to begin with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) root: Option<String>,
+    /// A grammar in place of the format's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) grammar: Option<String>,
 }
 
 /// Chooses tokens.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::protect::{Protector, cut};
 use super::slots::Slot;
 use crate::native::{Applied, Format, NativeError, Templates};
+use crate::prompted::any_call_schema;
 use crate::protocol::{Choice, Generate, WorkerError};
 
 /// Renders and tokenizes for one model.
@@ -26,12 +27,23 @@ pub(super) struct Prompt {
     pub(super) stops: Vec<String>,
     /// Special tokens whose text the parser needs.
     pub(super) preserved: HashSet<LlamaToken>,
-    /// The rule of the grammar to begin with.
-    pub(super) root: Option<String>,
+    /// What the model is held to, when it must call.
+    pub(super) force: Option<Force>,
+    /// The text that the tokens stand for, up to the place where the reply begins.
+    pub(super) base: String,
 }
 
-/// The text after the end of a message is short: a line break, perhaps a separator.
-const LONGEST_TAIL: usize = 64;
+/// How a call is forced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Force {
+    /// In the form of the template: with this rule of its grammar.
+    Rule(String),
+    /// As JSON: with this grammar.
+    Json(String),
+}
+
+/// Marks the reply whose end is looked for. A private-use character, like the mark of typed tokens.
+const REPLY_MARK: char = '\u{10ff02}';
 
 impl<'model> Renderer<'model> {
     pub(super) fn new(model: &'model LlamaModel) -> Result<Self, NativeError> {
@@ -50,94 +62,119 @@ impl<'model> Renderer<'model> {
         let mut tools = request.tools.clone();
         let protected = tools.iter_mut().fold(false, |any, tool| self.protector.protect_tool(tool) || any);
         let body = |tools: &[Value], choice: &str| {
-            let mut body = json!({
+            json!({
                 "messages": messages,
                 "tools": tools,
                 "tool_choice": choice,
                 "parallel_tool_calls": !forced && self.templates.knows_parallel_calls(),
                 "enable_thinking": !forced,
-            });
-            if let Some(schema) = &request.json_schema {
-                body["json_schema"] = schema.clone();
-            }
-            body
+            })
         };
         let choice = if request.choice == Choice::None { "none" } else { "auto" };
         let (applied, mut format) = self.apply(&body(&tools, choice))?;
-        let tokens = self.tokens(&applied.prompt, &messages, &body(&tools, choice), request, slot)?;
-        let (mut root, mut preserved, mut stops) =
+        let tokens = self.tokens(&applied.prompt, &body(&tools, choice), request, slot);
+        let (mut force, mut preserved, mut stops) =
             (None, applied.preserved_tokens.clone(), applied.additional_stops.clone());
         if forced {
             let callable = callable(&request.tools, &request.choice);
             let (lazy, _) = self.apply(&body(&callable, "auto"))?;
             let (strict, strict_format) = self.apply(&body(&callable, "required"))?;
-            root = call_rule(&lazy, &strict);
+            force = Some(match call_rule(&lazy, &strict, &callable) {
+                Some(rule) => Force::Rule(rule),
+                None => json_force(request)?,
+            });
             (format, preserved, stops) = (strict_format, strict.preserved_tokens, strict.additional_stops);
         } else if protected {
             // Grammar and parser must know the tools as they are.
             (_, format) = self.apply(&body(&request.tools, choice))?;
         }
+        if let Some(schema) = &request.json_schema {
+            force = Some(json_grammar(schema)?);
+        }
         stops.extend(request.sampling.stop.iter().cloned());
-        Ok(Prompt { tokens, format, stops, preserved: self.single_tokens(&preserved), root })
+        let base =
+            applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
+        Ok(Prompt { tokens, format, stops, preserved: self.single_tokens(&preserved), force, base })
     }
 
     fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {
-        self.templates.apply(body).map_err(|error| WorkerError::Refused {
+        let applied = self.templates.apply(body).or_else(|error| {
+            // Some templates fail where a schema leaves the type out.
+            let mut typed = body.clone();
+            let tools = typed.get_mut("tools").and_then(Value::as_array_mut);
+            for parameters in
+                tools.into_iter().flatten().filter_map(|tool| tool.pointer_mut("/function/parameters"))
+            {
+                fill_in_types(parameters);
+            }
+            self.templates.apply(&typed).map_err(|_| error)
+        });
+        applied.map_err(|error| WorkerError::Refused {
             reason: format!("the model's chat template refuses the conversation: {error}"),
         })
     }
 
-    fn tokens(
-        &self,
-        rendered: &str,
-        messages: &[Value],
-        body: &Value,
-        request: &Generate,
-        slot: &Slot,
-    ) -> Result<Vec<LlamaToken>, WorkerError> {
-        if let Some(place) = slot.continued_at(&request.tools, &request.messages) {
-            let mut until = body.clone();
-            until["messages"] = Value::Array(messages[..=place].to_vec());
-            until["add_generation_prompt"] = Value::Bool(false);
-            // A template may refuse a history that ends here; then the whole is tokenized again.
-            if let Ok((before, _)) = self.templates.apply(&until)
-                && let Some(new) = rendered.strip_prefix(&before.prompt)
-                && let Some((written, tail)) = self.end_of_message(&before.prompt, &slot.tokens)
-            {
-                let mut tokens = written.to_vec();
-                tokens.extend(self.tokenize(&format!("{tail}{new}")));
-                return Ok(tokens);
-            }
+    fn tokens(&self, rendered: &str, body: &Value, request: &Generate, slot: &Slot) -> Vec<LlamaToken> {
+        let continued = slot.continued_at(&request.tools, &request.messages);
+        if let Some((place, base)) = continued
+            && let Some((written, new)) = self.after_reply(body, place, base, &slot.tokens)
+        {
+            return written.iter().copied().chain(self.tokenize(&new)).collect();
         }
         let vocab = self.model.vocab();
         let bos = vocab.should_add_bos().then(|| vocab.bos()).filter(|bos| bos.0 >= 0);
-        Ok(bos.into_iter().chain(self.tokenize(rendered)).collect())
+        bos.into_iter().chain(self.tokenize(rendered)).collect()
     }
 
-    /// How the last message goes on after its text: the tokens that stand, and what the template writes after
-    /// them. That is all from the end token on when the model wrote none, or another than the template's.
-    fn end_of_message<'text, 'tokens>(
+    /// What the template writes after a reply that stands in the cache, and the tokens that stand before it.
+    ///
+    /// The end of the reply is found by rendering once more with a mark in it. None when the template now writes
+    /// something else before the reply, or leaves its reasoning out: then the whole is tokenized again.
+    fn after_reply<'tokens>(
         &self,
-        rendered: &'text str,
+        body: &Value,
+        place: usize,
+        base: &str,
         written: &'tokens [LlamaToken],
-    ) -> Option<(&'tokens [LlamaToken], &'text str)> {
+    ) -> Option<(&'tokens [LlamaToken], String)> {
+        let mut marked = body.clone();
+        let reply = marked["messages"].get_mut(place)?;
+        let call_length = mark(reply)?;
+        let reasoning = reply["reasoning_content"].as_str().unwrap_or_default().trim().to_owned();
+        let rendered = self.templates.apply(&marked).ok()?.0.prompt;
+        // Some templates name the tool again with its result: the first mark is the one in the call.
+        let (own, rest) = rendered.strip_prefix(base)?.split_once(REPLY_MARK)?;
+        if !own.contains(&reasoning) {
+            return None;
+        }
+        let (written, end) = self.end_of_message(rest, written)?;
+        // An end that lies farther off is that of a later message.
+        let next =
+            marked["messages"].get(place + 1).and_then(|next| next["content"].as_str()).unwrap_or_default();
+        let next_at = rest.find(next.trim()).filter(|_| !next.trim().is_empty()).unwrap_or(rest.len());
+        (end <= next_at && end <= 2 * call_length + 128).then(|| (written, rest[end..].to_owned()))
+    }
+
+    /// Where the rest of the template's text goes on from the tokens that stand: behind the end token if the
+    /// model wrote it, or before it when it wrote none or another than the template's.
+    fn end_of_message<'tokens>(
+        &self,
+        rest: &str,
+        written: &'tokens [LlamaToken],
+    ) -> Option<(&'tokens [LlamaToken], usize)> {
         let vocab = self.model.vocab();
-        let short = |at: usize| Some(&rendered[at..]).filter(|tail| tail.len() <= LONGEST_TAIL);
         let end_of = |token| {
             let text = String::from_utf8(vocab.token_to_piece(token, true, None)).ok()?;
-            let at = rendered.rfind(&text).filter(|_| !text.is_empty())?;
+            let at = rest.find(&text).filter(|_| !text.is_empty())?;
             Some((at, at + text.len()))
         };
+        let first = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(end_of).min()?;
         let (last, before) = written.split_last()?;
-        if !vocab.is_eog(*last) {
-            let at = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(end_of).max()?.0;
-            return Some((written, short(at)?));
+        match (vocab.is_eog(*last), end_of(*last)) {
+            (true, Some(own)) if own == first => Some((written, own.1)),
+            (true, _) => Some((before, first.0)),
+            (false, _) => Some((written, first.0)),
         }
-        if let Some(tail) = end_of(*last).and_then(|(_, after)| short(after)) {
-            return Some((written, tail));
-        }
-        let at = vocab.tokens().filter(|token| vocab.is_eog(*token)).filter_map(end_of).max()?.0;
-        Some((before, short(at)?))
     }
 
     /// Tokens of a rendered text; typed special tokens stay text.
@@ -165,9 +202,62 @@ fn callable(tools: &[Value], choice: &Choice) -> Vec<Value> {
     tools.iter().filter(named).cloned().collect()
 }
 
+/// Gives every property of a schema a type.
+fn fill_in_types(schema: &mut Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flatten().map(|(_, property)| property) {
+        if let Some(fields) = property.as_object_mut().filter(|fields| !fields.contains_key("type")) {
+            let examples = fields.get("enum").and_then(Value::as_array);
+            let example = examples.and_then(|all| all.first()).or_else(|| fields.get("const"));
+            let kind = match example {
+                Some(Value::Bool(_)) => "boolean",
+                Some(Value::Number(_)) => "number",
+                Some(Value::Array(_)) => "array",
+                Some(Value::Object(_)) => "object",
+                Some(Value::String(_) | Value::Null) => "string",
+                None if fields.contains_key("properties") => "object",
+                None => "string",
+            };
+            fields.insert("type".to_owned(), Value::String(kind.to_owned()));
+        }
+        fill_in_types(property);
+    }
+}
+
+/// Puts the mark into a reply, behind everything that may hold text of its own but the arguments of the last
+/// call. Gives the length of those.
+fn mark(reply: &mut Value) -> Option<usize> {
+    let last = reply.get_mut("tool_calls").and_then(Value::as_array_mut).and_then(|calls| calls.last_mut());
+    match last {
+        Some(call) => {
+            let length = call["function"]["arguments"].as_str().map_or(0, str::len);
+            let name = call["function"]["name"].as_str()?;
+            call["function"]["name"] = Value::String(format!("{name}{REPLY_MARK}"));
+            Some(length)
+        }
+        None => {
+            let content = reply["content"].as_str()?;
+            reply["content"] = Value::String(format!("{content}{REPLY_MARK}"));
+            Some(0)
+        }
+    }
+}
+
+/// Holds any model to one call, written as JSON.
+pub(super) fn json_force(request: &Generate) -> Result<Force, WorkerError> {
+    json_grammar(&any_call_schema(&callable(&request.tools, &request.choice)))
+}
+
+fn json_grammar(schema: &Value) -> Result<Force, WorkerError> {
+    llama_cpp_2::json_schema_to_grammar(&schema.to_string()).map(Force::Json).map_err(|error| {
+        WorkerError::Refused { reason: format!("the schema of a tool cannot be used: {error}") }
+    })
+}
+
 /// The rule for a call itself, without text before it: one of those that a lazy grammar begins with, the one for a
-/// single call first. None when the reply begins inside the model's reasoning, which has to end first.
-fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
+/// single call first. None when the reply begins inside the model's reasoning, which has to end first, and when
+/// the grammar does not hold the arguments to their schema (formats with tags around each argument).
+fn call_rule(lazy: &Applied, strict: &Applied, callable: &[Value]) -> Option<String> {
     let start = strict.generation_prompt.trim_end();
     if !strict.thinking_start_tag.is_empty() && start.ends_with(&strict.thinking_start_tag) {
         return None;
@@ -181,9 +271,28 @@ fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
             .lines()
             .any(|line| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with(" ::=")))
     };
+    let held = |tool: &Value| {
+        let name = tool["function"]["name"].as_str().unwrap_or_default();
+        defined(&format!("tool-{}-schema", rule_name(name)).as_str())
+    };
+    if !callable.iter().all(held) {
+        return None;
+    }
     let rules =
         lazy.grammar.lines().find_map(|line| line.strip_prefix("root ::= "))?.split('|').map(str::trim);
     rules.filter(is_name).filter(defined).min_by_key(|rule| rule.len()).map(str::to_owned)
+}
+
+/// As llama.cpp writes a name into its grammars.
+fn rule_name(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        let kept = if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '-' };
+        if kept != '-' || letter == '-' || !out.ends_with('-') {
+            out.push(kept);
+        }
+    }
+    out
 }
 
 /// Texts that mean more than themselves: control tokens, and markers that the template uses. Other tokens that a
@@ -215,17 +324,17 @@ mod tests {
     #[test]
     fn a_forced_call_begins_with_the_call() {
         let templates = Templates::of_text(CHATML_TOOLS, "", "").unwrap();
-        let apply = |choice: &str| {
-            let tool = json!({ "type": "function", "function": { "name": "now", "description": "", "parameters": {
+        let tool = json!({ "type": "function", "function": { "name": "notes__now", "description": "", "parameters": {
                 "type": "object", "properties": {} } } });
+        let apply = |choice: &str| {
             let messages = json!([{ "role": "user", "content": "Hello" }]);
             templates
-                .apply(&json!({ "messages": messages, "tools": [tool], "tool_choice": choice }))
+                .apply(&json!({ "messages": messages, "tools": [tool.clone()], "tool_choice": choice }))
                 .unwrap()
                 .0
         };
         let (lazy, strict) = (apply("auto"), apply("required"));
-        let rule = call_rule(&lazy, &strict);
+        let rule = call_rule(&lazy, &strict, &[tool]);
         assert_eq!(rule.as_deref(), Some("tool-call"));
     }
 }

@@ -9,11 +9,11 @@ use llama_cpp_2::token::LlamaToken;
 
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
-use super::prompt::{Prompt, Renderer};
+use super::prompt::{Force, Prompt, Renderer, json_force};
 use super::slots::{Record, Slots};
 use super::text::TextStream;
 use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
-use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
+use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, Piece, WorkerError, WorkerUsage};
 
 /// Tokens between two looks at the abort flag.
 const CHUNK: u32 = 64;
@@ -71,7 +71,6 @@ impl<'model> Session<'model> {
 
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
-        let started = Instant::now();
         let index = self.slots.of(&request.conversation);
         let prompt = self.renderer.prompt(request, &self.slots[index])?;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
@@ -84,18 +83,41 @@ impl<'model> Session<'model> {
                 available: self.context_size(),
             });
         }
-        let sampler = self.sampler(request, &prompt)?;
+        let mut prompt = prompt;
+        let (mut reused, mut result) = (None, self.attempt(index, request, &prompt, &mut usage, output)?);
+        if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
+            // The template's own parser does not see the call that its grammar led to.
+            reused.get_or_insert(usage.reused);
+            prompt.force = Some(json_force(request)?);
+            result = self.attempt(index, request, &prompt, &mut usage, output)?;
+        }
+        usage.reused = reused.unwrap_or(usage.reused);
+        let Written { finish, raw, unread, .. } = result;
+        Ok(Done { job: request.job, finish, usage, raw, unread })
+    }
+
+    /// Evaluates the prompt and writes once.
+    fn attempt(
+        &mut self,
+        index: usize,
+        request: &Generate,
+        prompt: &Prompt,
+        usage: &mut WorkerUsage,
+        output: &Output,
+    ) -> Result<Written, WorkerError> {
+        let started = Instant::now();
+        let sampler = self.sampler(request, prompt)?;
         usage.reused = count(self.prepare(index, prompt.tokens.clone()));
-        let evaluated = self.evaluate(index, request.job, usage, output);
-        usage.prompt_ms = millis(started.elapsed());
+        let evaluated = self.evaluate(index, request.job, *usage, output);
+        usage.prompt_ms += millis(started.elapsed());
         if !evaluated? {
-            return Ok(done(request.job, Finish::Cancelled, usage));
+            return Ok(Written::cancelled());
         }
         let mut reply = Reply {
             session: self,
             sampler,
             index,
-            prompt: &prompt,
+            prompt,
             request,
             output,
             text: TextStream::new(prompt.stops.iter().cloned()),
@@ -103,14 +125,18 @@ impl<'model> Session<'model> {
             next_parse: Instant::now(),
         };
         let began = Instant::now();
-        let finish = reply.run(&mut usage);
-        usage.generation_ms = millis(began.elapsed());
-        let (raw, unread) = reply.close(finish.clone())?;
-        Ok(Done { raw, unread, ..done(request.job, finish?, usage) })
+        let finish = reply.run(usage);
+        usage.generation_ms += millis(began.elapsed());
+        reply.close(finish?)
     }
 
     fn sampler(&self, request: &Generate, prompt: &Prompt) -> Result<Sampler, WorkerError> {
         let given = &request.sampling;
+        let (root, grammar) = match &prompt.force {
+            Some(Force::Rule(rule)) => (Some(rule.clone()), None),
+            Some(Force::Json(grammar)) => (None, Some(grammar.clone())),
+            None => (None, None),
+        };
         let options = SamplerOptions {
             seed: given.seed,
             temperature: given.temperature,
@@ -118,7 +144,8 @@ impl<'model> Session<'model> {
             top_p: given.top_p,
             min_p: given.min_p,
             repeat_penalty: given.repeat_penalty,
-            root: prompt.root.clone(),
+            root,
+            grammar,
         };
         Sampler::new(self.model, Some(&prompt.format), &options).map_err(|error| WorkerError::Refused {
             reason: format!("the grammar for these tools cannot be used: {error}"),
@@ -268,10 +295,11 @@ impl Reply<'_, '_> {
         }
     }
 
-    /// Parses and sends what is new, unless parsing would take too large a share of the time.
+    /// Parses and sends what is new, unless parsing would take too large a share of the time. A forced call is
+    /// short and comes whole: it may have to be written again.
     fn show(&mut self) {
         let began = Instant::now();
-        if began < self.next_parse {
+        if began < self.next_parse || self.prompt.force.is_some() {
             return;
         }
         // A text that cannot be parsed yet is shown later, at the latest at the end.
@@ -283,41 +311,42 @@ impl Reply<'_, '_> {
         self.next_parse = now + (now - began) * (PARSE_SHARE - 1);
     }
 
-    fn send(&self, pieces: Vec<crate::protocol::Piece>) {
+    fn send(&self, pieces: Vec<Piece>) {
         if !pieces.is_empty() {
             self.output.send(&Event::Pieces { job: self.request.job, pieces });
         }
     }
 
-    /// Sends the rest and notes what the cache holds. Gives the raw text and what could not be read.
-    fn close(
-        &mut self,
-        finish: Result<Finish, WorkerError>,
-    ) -> Result<(String, Option<String>), WorkerError> {
+    /// Sends the rest and notes what the cache holds.
+    fn close(&mut self, finish: Finish) -> Result<Written, WorkerError> {
         let stopped = self.text.stopped();
         self.text.finish();
         let raw = self.text.text().to_owned();
-        let whole = finish? == Finish::Stop;
-        let mut parsed = self.prompt.format.parse(&raw, !whole);
-        let unreadable = parsed.is_err();
-        if unreadable && whole {
-            parsed = self.prompt.format.parse(&raw, true);
+        if let Some(Force::Json(_)) = self.prompt.force {
+            // Written in another form than the template's: the next prompt renders it anew.
+            return Ok(Written { finish, called: true, unread: Some(raw.clone()), raw });
         }
-        if let Ok(message) = &parsed {
+        let parsed = self.prompt.format.parse(&raw, finish != Finish::Stop);
+        let called = parsed.as_ref().is_ok_and(|message| !message.tool_calls.is_empty());
+        let again = finish == Finish::Stop && !called && self.prompt.force.is_some();
+        let mut unread = None;
+        match parsed {
             // What was begun and is unreadable stays begun; nothing new is believed.
-            if !unreadable {
-                let pieces = self.pieces.grow(message, true);
+            Err(_) => unread = self.unread(&raw),
+            Ok(_) if again => {}
+            Ok(message) => {
+                let pieces = self.pieces.grow(&message, true);
                 self.send(pieces);
             }
         }
-        let unread = unreadable.then(|| self.unread(&raw)).flatten();
-        let record = (!stopped).then(|| Record {
+        let record = (!stopped && !again).then(|| Record {
             tools: self.request.tools.clone(),
             messages: self.request.messages.clone(),
             raw: raw.clone(),
+            base: self.prompt.base.clone(),
         });
         self.session.slots[self.index].set_record(record);
-        Ok((raw, unread))
+        Ok(Written { finish, called, raw, unread })
     }
 
     fn unread(&self, raw: &str) -> Option<String> {
@@ -347,8 +376,18 @@ impl Reply<'_, '_> {
     }
 }
 
-fn done(job: u64, finish: Finish, usage: WorkerUsage) -> Done {
-    Done { job, finish, usage, raw: String::new(), unread: None }
+/// How one attempt came out.
+struct Written {
+    finish: Finish,
+    called: bool,
+    raw: String,
+    unread: Option<String>,
+}
+
+impl Written {
+    fn cancelled() -> Self {
+        Self { finish: Finish::Cancelled, called: false, raw: String::new(), unread: None }
+    }
 }
 
 fn sequence(index: usize) -> i32 {

@@ -24,18 +24,21 @@ pub(super) struct Record {
     pub(super) tools: Vec<Value>,
     pub(super) messages: Vec<Value>,
     pub(super) raw: String,
+    /// The text of the prompt, up to the place where the reply begins.
+    pub(super) base: String,
 }
 
 impl Slot {
-    /// Whether these messages continue the recorded reply; then the place of that reply among them.
-    pub(super) fn continued_at(&self, tools: &[Value], messages: &[Value]) -> Option<usize> {
+    /// Whether these messages continue the recorded reply; then the place of that reply among them, and the text
+    /// that stood before it.
+    pub(super) fn continued_at(&self, tools: &[Value], messages: &[Value]) -> Option<(usize, &str)> {
         let record = self.record.as_ref()?;
         let place = record.messages.len();
         let reply = messages.get(place)?;
         let same = record.tools == tools
             && messages[..place] == record.messages[..]
             && reply.get("raw").and_then(Value::as_str) == Some(record.raw.as_str());
-        same.then_some(place)
+        same.then_some((place, record.base.as_str()))
     }
 
     /// How many of these tokens the cache can keep; the last one is always evaluated, for its logits.
@@ -155,9 +158,14 @@ mod tests {
             json!({"role": "tool", "content": "r"}),
         );
         let mut slot = Slot::default();
-        slot.set_record(Some(Record { tools: vec![], messages: vec![user.clone()], raw: "a!".into() }));
+        slot.set_record(Some(Record {
+            tools: vec![],
+            messages: vec![user.clone()],
+            raw: "a!".into(),
+            base: "b".into(),
+        }));
         let history = [user.clone(), reply.clone(), result.clone()];
-        assert_eq!(slot.continued_at(&[], &history), Some(1));
+        assert_eq!(slot.continued_at(&[], &history), Some((1, "b")));
         assert_eq!(slot.continued_at(&[json!({})], &history), None, "other tools");
         assert_eq!(slot.continued_at(&[], &history[..1]), None, "no reply");
         let edited = [user, json!({"role": "assistant", "content": "b"}), result];
