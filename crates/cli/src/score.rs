@@ -141,11 +141,9 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
     for (name, (right, asked)) in kinds.iter().chain(&languages) {
         data(&format!("{name:8} {right} of {asked}"));
     }
-    if prompt > 0 {
-        data(&format!(
-            "reused in later steps: {reused} of {prompt} tokens ({:.3})",
-            reused as f64 / prompt as f64
-        ));
+    if known > 0 {
+        let share = reused as f64 / known as f64;
+        data(&format!("reused   {reused} of {known} tokens that an earlier step had evaluated ({share:.3})"));
     }
     data(&format!("right    {right} of {}", verdicts.len()));
     right
