@@ -7,6 +7,7 @@ export const en = {
   "app.failed": "Lectern could not start properly",
   close: "Close",
   "composer.label": "Your message",
+  "composer.notes": "Notes of this conversation",
   "composer.placeholder": "Ask about your notes",
   "composer.placeholderBusy": "Write the next message",
   "composer.queue": "Send when this turn is done",

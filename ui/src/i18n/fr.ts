@@ -9,6 +9,7 @@ export const fr: Messages = {
   "app.failed": "Lectern n’a pas pu démarrer correctement",
   close: "Fermer",
   "composer.label": "Votre message",
+  "composer.notes": "Notes de cette conversation",
   "composer.placeholder": "Posez une question sur vos notes",
   "composer.placeholderBusy": "Écrivez le message suivant",
   "composer.queue": "Envoyer à la fin de ce tour",

@@ -9,6 +9,7 @@ export const zhCN: Messages = {
   "app.failed": "Lectern 未能正常启动",
   close: "关闭",
   "composer.label": "你的消息",
+  "composer.notes": "本对话中的笔记",
   "composer.placeholder": "询问你的笔记",
   "composer.placeholderBusy": "可以先写下一条消息",
   "composer.queue": "本轮结束后发送",

@@ -26,10 +26,10 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-/** Notes of all tool results of a turn, by path. */
-export function notesOf(turn: TurnState, serverOf: (tool: string) => string | null): Map<string, CitedNote> {
+/** Notes of all results of calls, by path. */
+export function notesOf(calls: TurnState["calls"], serverOf: (tool: string) => string | null): Map<string, CitedNote> {
   const notes = new Map<string, CitedNote>();
-  for (const call of Object.values(turn.calls)) {
+  for (const call of Object.values(calls)) {
     if (call.result?.outcome !== "succeeded") continue;
     const server = serverOf(call.tool);
     for (const source of call.result.sources ?? []) add(notes, source.path, server, source);

@@ -153,7 +153,7 @@ it("language and theme change at once and stay", async () => {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   expect(await paper()).toBe("rgb(25, 24, 22)");
   await page.reload();
-  expect(await paper()).toBe("rgb(25, 24, 22)");
+  await eventually(paper, (seen) => expect(seen).toBe("rgb(25, 24, 22)"));
   expect(await page.evaluate(() => document.documentElement.lang)).toBe("fr");
 });
 
@@ -195,6 +195,33 @@ it("everything has its key", async () => {
     () => page.getByRole("dialog").count(),
     (seen) => expect(seen).toBe(0),
   );
+});
+
+it("the composer offers commands after / and the notes of the conversation after @", async () => {
+  const page = await place.open("scene=answer");
+  await page.waitForSelector("text=opera house");
+  const composer = page.locator(id("composer"));
+  await composer.click();
+  await page.keyboard.type("read @norw");
+  await page.keyboard.press("Enter");
+  expect(await composer.inputValue()).toBe("read Travel/2019 Norway by rail.md ");
+  await page.keyboard.type("again");
+  expect(await composer.inputValue()).toBe("read Travel/2019 Norway by rail.md again");
+  await composer.fill("");
+  await page.keyboard.type("/serv");
+  await page.getByRole("option", { name: "Settings: Servers" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(id("servers-page")).waitFor();
+  await page.keyboard.press("Escape");
+  await eventually(
+    () => composer.inputValue(),
+    (seen) => expect(seen).toBe(""),
+  );
+  await composer.click();
+  await page.keyboard.type("/new");
+  await page.keyboard.press("Escape");
+  expect(await page.getByRole("listbox").count()).toBe(0);
+  expect(await composer.inputValue()).toBe("/new");
 });
 
 it("arrows go from message to message", async () => {

@@ -35,9 +35,9 @@ export function markQuote(root: HTMLElement, quote: string): boolean {
   return true;
 }
 
-/** The whole quotation, else its beginning: long quotations may have been shortened. */
+/** The whole quotation, else its beginning: models shorten and join what they quote. */
 function find(text: string, wanted: string): { from: number; to: number } | null {
-  for (const length of [wanted.length, 80, 40]) {
+  for (const length of [wanted.length, 80, 40, 20, 12]) {
     if (length > wanted.length) continue;
     const from = text.indexOf(wanted.slice(0, length));
     if (from >= 0) return { from, to: from + length };
