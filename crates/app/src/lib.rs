@@ -4,6 +4,7 @@ pub mod debug;
 pub mod durable;
 pub mod engine;
 pub mod entry;
+mod fitted;
 pub mod home;
 pub mod models;
 pub mod options;

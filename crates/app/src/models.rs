@@ -14,6 +14,7 @@ use lectern_local::{
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::entry;
+use crate::fitted::{Fitted, OldTurns};
 use crate::home::Home;
 use crate::settings::{ModelEntry, ModelOptions, SamplingEntry, Settings};
 use crate::starter::{self, STARTER_ID};
@@ -211,7 +212,7 @@ impl Models {
     pub async fn open(&self, model: &Model) -> Result<Arc<dyn ChatModel>, Problem> {
         let mut loaded = self.loaded.lock().await;
         if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of == model) {
-            return Ok(Arc::clone(open) as Arc<dyn ChatModel>);
+            return Ok(fitted(model, Arc::clone(open)));
         }
         let path = match &model.path {
             Some(path) => path.clone(),
@@ -224,7 +225,7 @@ impl Models {
         };
         // The one before stays in memory only as long as a turn uses it.
         *loaded = Some((model.clone(), Arc::clone(&open)));
-        Ok(open)
+        Ok(fitted(model, open))
     }
 
     /// Ends the model's process. A turn that uses it fails.
@@ -240,6 +241,12 @@ impl Models {
         let installed = tokio::task::spawn_blocking(move || starter::install(&home)).await;
         installed.map_err(|error| Problem::new("defect", format!("write the starter model: {error}")))?
     }
+}
+
+/// The starter answers one question at a time; any other model says itself when its context is full.
+fn fitted(model: &Model, open: Arc<LocalModel>) -> Arc<dyn ChatModel> {
+    let old_turns = if model.is_starter() { OldTurns::Forgotten } else { OldTurns::Kept };
+    Arc::new(Fitted::new(open, old_turns))
 }
 
 fn with_info(view: ModelView, info: &ModelFileInfo, options: &ModelOptions) -> ModelView {

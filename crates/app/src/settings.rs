@@ -244,7 +244,7 @@ fn broken(path: &Path, error: &serde_json::Error) -> Problem {
 
 fn unreadable(path: &Path, reason: &str) -> Problem {
     Problem::new("bad_settings", format!("the settings can't be read: {}: {reason}", path.display()))
-        .hint(way_out(path))
+        .hint("Check that the file is text and that you may read it.")
 }
 
 fn from_the_future(path: &Path, version: u32) -> Problem {

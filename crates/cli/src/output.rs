@@ -22,16 +22,11 @@ pub struct Printer<O, E> {
     transient: bool,
     /// Whether the answer's last line is still open.
     open_line: bool,
-    loading: Loading,
+    /// Only a load that takes its time is worth a line.
+    loading_since: Option<Timestamp>,
+    loading_said: bool,
     running: HashMap<ToolCallId, ToolName>,
     steps: Vec<StepStats>,
-}
-
-/// Whether a model is being loaded; only a load that takes its time is worth a line.
-enum Loading {
-    Not,
-    Since(Timestamp),
-    Said,
 }
 
 /// How the terminal may be used.
@@ -67,7 +62,8 @@ impl<O: Write, E: Write> Printer<O, E> {
             style,
             transient: false,
             open_line: false,
-            loading: Loading::Not,
+            loading_since: None,
+            loading_said: false,
             running: HashMap::new(),
             steps: Vec::new(),
         }
@@ -107,18 +103,17 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     fn loading(&mut self, fraction: f32, at: Timestamp) -> io::Result<()> {
+        let begin = *self.loading_since.get_or_insert(at);
+        if at.duration_since(begin).as_millis() < 300 {
+            return Ok(());
+        }
         if self.style.rewrite {
             return self.passing(&format!("loading the model: {:.0} %", fraction * 100.0));
         }
-        match self.loading {
-            Loading::Not => self.loading = Loading::Since(at),
-            Loading::Since(begin) if at.duration_since(begin).as_secs() >= 1 => {
-                self.loading = Loading::Said;
-                return self.line(DIM, "loading the model");
-            }
-            Loading::Since(_) | Loading::Said => {}
+        if std::mem::replace(&mut self.loading_said, true) {
+            return Ok(());
         }
-        Ok(())
+        self.line(DIM, "loading the model")
     }
 
     fn prompt(&mut self, done: u32, total: u32) -> io::Result<()> {

@@ -54,11 +54,6 @@ fn a_conversation_goes_on_in_another_process() {
     ]);
     assert_eq!(second.events[0].conversation, id);
     assert!(second.answer().contains("counted nineteen herons"), "{}", second.answer());
-    let usages = second.usages();
-    assert!(
-        usages[0].prompt_tokens > first.usages().last().unwrap().prompt_tokens,
-        "the history was sent: {usages:?}"
-    );
 }
 
 #[test]
