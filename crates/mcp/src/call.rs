@@ -6,9 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lectern_core::{
-    CallContext, CallNews, Content, Progress, ToolCall, ToolOutcome, ToolResult, WireDirection,
-};
+use lectern_core::{CallContext, CallNews, Progress, ToolCall, ToolOutcome, ToolResult, WireDirection};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, sleep_until};
@@ -156,14 +154,14 @@ impl Running {
     fn result(self, answer: Result<(Arc<Tool>, Value), NoAnswer>) -> ToolResult {
         let (tool, reply) = match answer {
             Ok(answer) => answer,
-            Err(NoAnswer::Failed(why)) => return self.without_answer(ToolOutcome::Failed, why),
+            Err(NoAnswer::Failed(why)) => return ToolResult::of(&self.call, ToolOutcome::Failed, why),
             Err(NoAnswer::Cancelled) => {
-                return self.without_answer(ToolOutcome::Cancelled, "stopped by the user".into());
+                return ToolResult::of(&self.call, ToolOutcome::Cancelled, "stopped by the user");
             }
         };
         let reply = self.server.mask().value(reply);
         match outcome::map(&reply, self.server.limits().result_budget) {
-            Mapped::Unsupported(why) => self.without_answer(ToolOutcome::Failed, why),
+            Mapped::Unsupported(why) => ToolResult::of(&self.call, ToolOutcome::Failed, why),
             Mapped::Result(result) => {
                 self.remark(&tool, &result, &reply);
                 let outcome = if result.is_error { ToolOutcome::Failed } else { ToolOutcome::Succeeded };
@@ -181,17 +179,6 @@ impl Running {
         let violation = (!result.is_error).then(|| tool.violation(reply.get("structuredContent"))).flatten();
         if let Some(violation) = violation {
             self.tell(CallNews::Log(violation));
-        }
-    }
-
-    fn without_answer(self, outcome: ToolOutcome, text: String) -> ToolResult {
-        ToolResult {
-            call: self.call.id,
-            tool: self.call.tool,
-            outcome,
-            content: vec![Content::Text { text }],
-            structured: None,
-            sources: Vec::new(),
         }
     }
 }

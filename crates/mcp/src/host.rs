@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use lectern_core::{
-    CallContext, Content, ServerId, ToolCall, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
+    CallContext, ServerId, ToolCall, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
 };
 use tokio::sync::broadcast;
 
@@ -172,7 +172,10 @@ impl ToolProvider for Host {
         let id = self.shared.catalog().merged().servers.get(&call.tool).cloned();
         match id.and_then(|id| self.server(&id).ok()) {
             Some(server) => call::run(server, call, context).boxed(),
-            None => std::future::ready(unknown_tool(call)).boxed(),
+            None => {
+                let text = format!("there is no tool `{}`", call.tool);
+                std::future::ready(ToolResult::of(&call, ToolOutcome::Failed, text)).boxed()
+            }
         }
     }
 }
@@ -213,17 +216,5 @@ impl Catalog {
             let servers = specs.iter().map(|spec| (spec.name.clone(), spec.server.clone())).collect();
             Merged { specs: specs.into(), servers }
         })
-    }
-}
-
-fn unknown_tool(call: ToolCall) -> ToolResult {
-    let text = format!("there is no tool `{}`", call.tool);
-    ToolResult {
-        call: call.id,
-        tool: call.tool,
-        outcome: ToolOutcome::Failed,
-        content: vec![Content::Text { text }],
-        structured: None,
-        sources: Vec::new(),
     }
 }

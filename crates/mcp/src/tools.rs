@@ -3,9 +3,10 @@
 //! Invariant: tools are read one by one. A bad one is left out with a reason, and costs none of the others.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use lectern_core::validate::{SchemaFault, ValidationError, validate};
 use lectern_core::{ServerId, ToolAnnotations, ToolName, ToolSpec};
 use serde_json::{Value, json};
 
@@ -31,7 +32,6 @@ pub(crate) struct Tools {
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) spec: ToolSpec,
-    output: OnceLock<Option<jsonschema::Validator>>,
 }
 
 /// Why there is no list.
@@ -137,10 +137,8 @@ impl Listing<'_> {
 
 impl Tools {
     fn new(specs: Vec<ToolSpec>, dropped: Vec<String>) -> Self {
-        let entries = specs
-            .iter()
-            .map(|spec| (spec.name.clone(), Arc::new(Tool { spec: spec.clone(), output: OnceLock::new() })))
-            .collect();
+        let entries =
+            specs.iter().map(|spec| (spec.name.clone(), Arc::new(Tool { spec: spec.clone() }))).collect();
         Self { specs: specs.into(), entries, dropped }
     }
 
@@ -156,12 +154,12 @@ impl Tool {
         let Some(structured) = structured else {
             return Some("the tool promises a structured result and gave none".into());
         };
-        let validator = self.output.get_or_init(|| jsonschema::validator_for(schema).ok()).as_ref()?;
-        let error = validator.iter_errors(structured).next()?;
-        let place = error.instance_path().to_string();
+        // A schema that can't be used promises nothing.
+        let error = validate(schema, structured).ok()?.into_iter().next()?;
+        let ValidationError { path, expected, got } = error;
+        let place = if path.is_empty() { "its top" } else { &path };
         Some(format!(
-            "the structured result does not match the tool's output schema at `{place}`: {}",
-            shortened(&error.to_string())
+            "the structured result does not match the tool's output schema: at {place}, expected {expected}, got {got}"
         ))
     }
 }
@@ -176,9 +174,9 @@ fn checked_schema(schema: Value) -> Result<Value, String> {
         Some(Value::String(kind)) if kind == "object" => {}
         Some(other) => return Err(format!("its input schema is of type {other}, not of type object")),
     }
-    match jsonschema::validator_for(&schema) {
+    match validate(&schema, &json!({})) {
         Ok(_) => Ok(schema),
-        Err(error) => Err(format!("its input schema is not valid: {}", shortened(&error.to_string()))),
+        Err(SchemaFault(reason)) => Err(format!("its input schema is not valid: {reason}")),
     }
 }
 
@@ -190,13 +188,6 @@ fn read_annotations(annotations: Option<&Value>) -> ToolAnnotations {
         destructive: hint("destructiveHint"),
         idempotent: hint("idempotentHint"),
         open_world: hint("openWorldHint"),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(300) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -252,7 +243,7 @@ mod tests {
         let tools = read(9, json!([{"name": "add", "outputSchema": schema}, {"name": "free"}]));
         let add = tools.get(&ToolName::from("s__add")).unwrap();
         assert_eq!(add.violation(Some(&json!({"sum": 3}))), None);
-        assert!(add.violation(Some(&json!({"sum": "3"}))).unwrap().contains("`/sum`"));
+        assert!(add.violation(Some(&json!({"sum": "3"}))).unwrap().contains("at /sum, expected"));
         assert!(add.violation(None).is_some());
         assert_eq!(tools.get(&ToolName::from("s__free")).unwrap().violation(None), None);
     }

@@ -49,6 +49,7 @@ async fn server_everything_answers_in_full() {
     let links = call(&host, "all__get-resource-links", json!({"count": 2})).await;
     let resources = links.result.content.iter().filter(|c| matches!(c, Content::Resource(_)));
     assert_eq!(resources.count(), 2);
+    assert!(links.text().contains("demo://"), "the model sees where a link leads: {}", links.text());
     host.close().await;
 }
 
