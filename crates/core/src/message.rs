@@ -239,23 +239,16 @@ impl ToolResult {
         }
     }
 
-    /// The text content, joined by line breaks.
+    /// The text content, joined by line breaks. A resource without text is a link: its name and address.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        for content in &self.content {
-            let text = match content {
-                Content::Text { text } => Some(text.as_str()),
-                Content::Resource(resource) => resource.text.as_deref(),
-                Content::Image(_) | Content::Audio(_) => None,
-            };
-            if let Some(text) = text {
-                if !out.is_empty() {
-                    out.push('\n');
-                }
-                out.push_str(text);
-            }
-        }
-        out
+        let text = |content: &Content| match content {
+            Content::Text { text } => Some(text.clone()),
+            Content::Resource(ResourceRef { text: Some(text), .. }) => Some(text.clone()),
+            Content::Resource(ResourceRef { uri, name: Some(name), .. }) => Some(format!("{name}: {uri}")),
+            Content::Resource(ResourceRef { uri, .. }) => Some(uri.clone()),
+            Content::Image(_) | Content::Audio(_) => None,
+        };
+        self.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
     }
 }
 
