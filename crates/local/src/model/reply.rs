@@ -322,9 +322,9 @@ fn failure_text(needed: u32, available: u32) -> String {
 /// The event that ends a job; none when the worker is gone.
 async fn last_event(child: &mut Child, job: u64) -> Option<Event> {
     loop {
-        match child.event_of(job).await? {
-            event @ (Event::Done(_) | Event::Failed { .. } | Event::Loaded { .. }) => return Some(event),
-            _ => {}
+        let event = child.event_of(job).await?;
+        if matches!(event, Event::Done(_) | Event::Failed { .. } | Event::Loaded { .. }) {
+            return Some(event);
         }
     }
 }

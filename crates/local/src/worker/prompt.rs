@@ -60,7 +60,10 @@ impl<'model> Renderer<'model> {
         let mut messages = request.messages.clone();
         messages.iter_mut().for_each(|message| self.protector.protect_message(message));
         let mut tools = request.tools.clone();
-        let protected = tools.iter_mut().fold(false, |any, tool| self.protector.protect_tool(tool) || any);
+        let mut protected = false;
+        for tool in &mut tools {
+            protected |= self.protector.protect_tool(tool);
+        }
         let body = |tools: &[Value], choice: &str| {
             json!({
                 "messages": messages,

@@ -1,8 +1,11 @@
 //! The real thing: workers, llama.cpp, small random models.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod broken;
 mod cache;
 mod calls;
+mod figures;
 mod fixtures;
 mod recovery;
 mod replies;
