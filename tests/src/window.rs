@@ -19,7 +19,10 @@ use crate::process::{Group, Process, descendants};
 use crate::{program, results};
 
 /// Loading a model and answering takes seconds; a machine that also compiles needs longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A test that is killed takes its group's leader along; this makes the leader take the whole group along.
+const WHOLE_GROUP: &str = r#"trap 'trap - TERM; kill 0' TERM; "$@" & wait"#;
 
 /// Windows are opened one after the other; two at once only slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -103,8 +106,9 @@ impl Window {
     async fn open_in_turn(setting: Setting, turn: MutexGuard<'static, ()>) -> Self {
         let display = Display::start();
         let port = free_port();
-        let mut command = setting.command("dbus-run-session");
-        command.env("DISPLAY", &display.name).args(["--", "WebKitWebDriver", "--host=127.0.0.1"]);
+        let mut command = setting.command("sh");
+        command.env("DISPLAY", &display.name).args(["-c", WHOLE_GROUP, "sh"]);
+        command.args(["dbus-run-session", "--", "WebKitWebDriver", "--host=127.0.0.1"]);
         let driver =
             Group::start(command.arg(format!("--port={port}"))).expect("dbus-run-session is installed");
         let client = connect(port).await;
@@ -229,18 +233,28 @@ impl Window {
     ) -> T {
         let begin = Instant::now();
         loop {
-            if let Some(found) = look().await {
+            // A driver that no longer answers is given up as well.
+            if let Ok(Some(found)) = tokio::time::timeout(PATIENCE, look()).await {
                 return found;
             }
             if begin.elapsed() > PATIENCE {
-                let text = self.client.execute("return document.body.innerText", vec![]).await;
-                if let Ok(png) = self.client.screenshot().await {
-                    let _ = std::fs::write(results().join("gave-up.png"), png);
-                }
-                panic!("waited in vain until {what}; the page says: {text:?}");
+                let says = tokio::time::timeout(PATIENCE / 4, self.last_words()).await;
+                panic!("waited in vain until {what}; the page says: {says:?}");
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
+    }
+}
+
+impl Window {
+    /// What is seen when a test gives up: a picture, and the page's text.
+    async fn last_words(&self) -> Option<String> {
+        if let Ok(png) = self.client.screenshot().await {
+            let name = std::thread::current().name().unwrap_or("test").replace("::", "-");
+            let _ = std::fs::write(results().join(format!("gave-up-{name}.png")), png);
+        }
+        let text = self.client.execute("return document.body.innerText", vec![]).await.ok()?;
+        text.as_str().map(str::to_owned)
     }
 }
 

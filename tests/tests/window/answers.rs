@@ -3,7 +3,7 @@
 use lectern_tests::window::{Setting, Window};
 use serde_json::json;
 
-use crate::{QUESTION, QUOTE, SOURCE, ask, card_states, finished, say, slow_notes, tools};
+use crate::{QUESTION, QUOTE, SOURCE, answered, ask, card_states, finished, say, slow_notes, tools};
 
 #[tokio::test]
 async fn the_first_question_is_answered_from_the_sample_notes() {
@@ -13,8 +13,8 @@ async fn the_first_question_is_answered_from_the_sample_notes() {
     // The question is one of those that an empty conversation offers.
     window.see_text("button", QUESTION).await;
     ask(&window, QUESTION).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
-    window.see_text("[data-testid=message-assistant]", SOURCE).await;
+    answered(&window, QUOTE).await;
+    answered(&window, SOURCE).await;
     let tools = tools(&window).await;
     assert!(tools.contains(&"search_notes".to_owned()), "{tools:?}");
     assert!(tools.contains(&"read_note".to_owned()), "{tools:?}");
@@ -47,7 +47,7 @@ async fn a_call_is_shown_while_it_runs() {
     window.see("[data-testid=tool-card][data-state=running]").await;
     window.picture("04-running").await;
     finished(&window).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
     let seen = window.run("return window.seen", vec![]).await;
     for states in seen.as_object().unwrap().values() {
         let at = |state: &str| states.as_array().unwrap().iter().position(|seen| seen == &json!(state));
@@ -82,23 +82,24 @@ async fn a_page_that_is_loaded_anew_follows_the_running_turn() {
     }
     window.see("[data-testid=stop]").await;
     finished(&window).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
 }
 
 #[tokio::test]
 async fn conversations_survive_a_restart() {
     let window = Window::open(Setting::fresh()).await;
     ask(&window, QUESTION).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
     let before = window.texts("[data-testid=message-assistant]").await;
     let window = window.reopen().await;
     window.click("[data-testid=conversation-list] [data-row]").await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    finished(&window).await;
+    answered(&window, QUOTE).await;
     assert_eq!(window.texts("[data-testid=message-assistant]").await, before);
     assert!(card_states(&window).await.len() >= 2);
     // The old conversation goes on: the whole of it is the prompt of the next step.
     ask(&window, "How many herons did we count on the walk along the canal?").await;
-    window.see_text("[data-testid=message-assistant]", "nineteen herons").await;
+    answered(&window, "nineteen herons").await;
     window.picture("06-after-restart").await;
 }
 

@@ -48,6 +48,13 @@ async fn ask(window: &Window, text: &str) {
     finished(window).await;
 }
 
+/// Whether the last answer, which is complete, holds the text.
+async fn answered(window: &Window, text: &str) {
+    let answers = window.texts("[data-testid=message-assistant]").await;
+    let last = answers.last().map(String::as_str).unwrap_or_default();
+    assert!(last.contains(text), "{text:?} is not in the answer: {last}");
+}
+
 /// The state of each tool card, in order.
 async fn card_states(window: &Window) -> Vec<String> {
     let script =

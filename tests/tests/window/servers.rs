@@ -4,7 +4,7 @@ use lectern_tests::root;
 use lectern_tests::window::{Setting, Window};
 use serde_json::json;
 
-use crate::{QUESTION, QUOTE, ask, write_settings};
+use crate::{QUESTION, QUOTE, answered, ask, write_settings};
 
 #[tokio::test]
 async fn other_peoples_servers_are_started_and_their_tools_listed() {
@@ -27,5 +27,5 @@ async fn other_peoples_servers_are_started_and_their_tools_listed() {
     window.run("document.activeElement?.blur(); document.body.click()", vec![]).await;
     // The starter knows tools of notes only; the many others must not lead it astray.
     ask(&window, QUESTION).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
 }

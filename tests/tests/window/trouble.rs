@@ -5,7 +5,7 @@ use std::fs;
 use lectern_tests::window::{Setting, Window};
 use serde_json::json;
 
-use crate::{QUESTION, QUOTE, ask, say, write_settings};
+use crate::{QUESTION, QUOTE, answered, ask, say, write_settings};
 
 #[tokio::test]
 async fn a_broken_model_file_is_named_and_the_starter_still_answers() {
@@ -22,7 +22,7 @@ async fn a_broken_model_file_is_named_and_the_starter_still_answers() {
     window.click("[data-testid=model-picker]").await;
     window.click("[data-model=starter]").await;
     ask(&window, QUESTION).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
 }
 
 #[tokio::test]
@@ -59,6 +59,6 @@ async fn a_server_that_cannot_start_does_not_stop_the_others() {
     write_settings(&setting, &json!({ "version": 1, "mcpServers": servers }));
     let window = Window::open(setting).await;
     ask(&window, QUESTION).await;
-    window.see_text("[data-testid=message-assistant]", QUOTE).await;
+    answered(&window, QUOTE).await;
     window.picture("13-server-missing").await;
 }
