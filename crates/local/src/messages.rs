@@ -79,19 +79,19 @@ fn text_at(message: &Value) -> &str {
 }
 
 fn user_text(user: &UserMessage) -> String {
-    let mut out = Vec::new();
+    let mut out = String::new();
     for part in &user.parts {
         match part {
-            Part::Text { text } => out.push(text.clone()),
+            Part::Text { text } => out.push_str(text),
             Part::Resource(resource) => {
                 let text = resource.text.as_deref().unwrap_or("(not embedded)");
-                out.push(format!("[{}]\n{text}", resource.uri));
+                out.push_str(&format!("\n\n[{}]\n{text}\n\n", resource.uri));
             }
-            Part::Image(_) => out.push("[an image that this model cannot see]".to_owned()),
+            Part::Image(_) => out.push_str("\n\n[an image that this model cannot see]\n\n"),
             Part::Thinking(_) | Part::ToolCall(_) => {}
         }
     }
-    out.join("\n\n")
+    out.trim().to_owned()
 }
 
 fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {
@@ -223,8 +223,14 @@ impl Spoken {
             .calls
             .iter()
             .map(|(name, arguments)| {
-                let parsed = serde_json::from_str::<Value>(arguments);
-                json!([name, parsed.unwrap_or_else(|_| Value::String(arguments.clone()))])
+                // Nothing, and null, are no arguments.
+                let parsed = match serde_json::from_str(arguments) {
+                    Ok(Value::Null) => json!({}),
+                    Ok(parsed) => parsed,
+                    Err(_) if arguments.trim().is_empty() => json!({}),
+                    Err(_) => Value::String(arguments.clone()),
+                };
+                json!([name, parsed])
             })
             .collect();
         let text = json!([self.text, self.thinking, calls]).to_string();

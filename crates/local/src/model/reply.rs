@@ -246,6 +246,11 @@ impl ReplyTask {
             Form::Prompted => (Vec::new(), forced_schema(&tools, &choice)),
         };
         let given = &self.request.sampling;
+        let mut stop = given.stop.clone();
+        if self.form == Form::Prompted && !self.request.tools.is_empty() {
+            // A model that goes on here invents the result of its call.
+            stop.push("<tool_response>".to_owned());
+        }
         Generate {
             job,
             conversation: self.request.conversation.0.clone(),
@@ -261,7 +266,7 @@ impl ReplyTask {
                 repeat_penalty: None,
                 seed: given.seed,
                 max_tokens: given.max_tokens,
-                stop: given.stop.clone(),
+                stop,
             },
         }
     }

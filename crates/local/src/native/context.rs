@@ -144,6 +144,18 @@ impl<'model> Context<'model> {
         }
     }
 
+    /// What the last decoded token makes of each next one; empty when nothing was decoded.
+    pub(crate) fn logits_mut(&mut self, vocabulary: usize) -> &mut [f32] {
+        if !self.has_logits {
+            return &mut [];
+        }
+        // SAFETY: the last token of the batch asked for logits, one for each entry of the vocabulary.
+        unsafe {
+            let logits = sys::llama_get_logits_ith(self.handle.as_ptr(), -1);
+            if logits.is_null() { &mut [] } else { std::slice::from_raw_parts_mut(logits, vocabulary) }
+        }
+    }
+
     pub(super) fn has_logits(&self) -> bool {
         self.has_logits
     }

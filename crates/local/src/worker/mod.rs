@@ -9,9 +9,12 @@ mod output;
 mod pieces;
 mod prompt;
 mod protect;
+mod schemas;
 mod session;
 mod slots;
+mod sources;
 mod text;
+mod verbatim;
 
 use std::process::ExitCode;
 use std::sync::Arc;

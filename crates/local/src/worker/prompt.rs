@@ -101,18 +101,7 @@ impl<'model> Renderer<'model> {
     }
 
     fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {
-        let applied = self.templates.apply(body).or_else(|error| {
-            // Some templates fail where a schema leaves the type out.
-            let mut typed = body.clone();
-            let tools = typed.get_mut("tools").and_then(Value::as_array_mut);
-            for parameters in
-                tools.into_iter().flatten().filter_map(|tool| tool.pointer_mut("/function/parameters"))
-            {
-                fill_in_types(parameters);
-            }
-            self.templates.apply(&typed).map_err(|_| error)
-        });
-        applied.map_err(|error| WorkerError::Refused {
+        self.templates.apply(body).map_err(|error| WorkerError::Refused {
             reason: format!("the model's chat template refuses the conversation: {error}"),
         })
     }
@@ -203,28 +192,6 @@ fn callable(tools: &[Value], choice: &Choice) -> Vec<Value> {
     let Choice::Tool(name) = choice else { return tools.to_vec() };
     let named = |tool: &&Value| tool.pointer("/function/name").and_then(Value::as_str) == Some(name);
     tools.iter().filter(named).cloned().collect()
-}
-
-/// Gives every property of a schema a type.
-fn fill_in_types(schema: &mut Value) {
-    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-    for property in properties.into_iter().flatten().map(|(_, property)| property) {
-        if let Some(fields) = property.as_object_mut().filter(|fields| !fields.contains_key("type")) {
-            let examples = fields.get("enum").and_then(Value::as_array);
-            let example = examples.and_then(|all| all.first()).or_else(|| fields.get("const"));
-            let kind = match example {
-                Some(Value::Bool(_)) => "boolean",
-                Some(Value::Number(_)) => "number",
-                Some(Value::Array(_)) => "array",
-                Some(Value::Object(_)) => "object",
-                Some(Value::String(_) | Value::Null) => "string",
-                None if fields.contains_key("properties") => "object",
-                None => "string",
-            };
-            fields.insert("type".to_owned(), Value::String(kind.to_owned()));
-        }
-        fill_in_types(property);
-    }
 }
 
 /// Puts the mark into a reply, behind everything that may hold text of its own but the arguments of the last

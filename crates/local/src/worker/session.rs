@@ -10,8 +10,10 @@ use llama_cpp_2::token::LlamaToken;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
+use super::schemas::{Detail, with_detail};
 use super::slots::{Record, Slots};
 use super::text::TextStream;
+use super::verbatim::{Verbatim, Vocabulary};
 use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, Piece, WorkerError, WorkerUsage};
 
@@ -31,6 +33,8 @@ pub(super) struct Session<'model> {
     context: Context<'model>,
     slots: Slots,
     abort: &'static Abort,
+    /// There when the model asks to be held to what it has read.
+    vocabulary: Option<Vocabulary>,
     /// How the next reply is to go wrong, in tests.
     pub(super) misbehaviour: Option<Misbehaviour>,
 }
@@ -53,6 +57,7 @@ impl<'model> Session<'model> {
             context: Context::new(model, options, abort.flag())?,
             slots: Slots::new(SEQUENCES),
             abort,
+            vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,
         })
     }
@@ -72,7 +77,8 @@ impl<'model> Session<'model> {
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
         let index = self.slots.of(&request.conversation);
-        let prompt = self.renderer.prompt(request, &self.slots[index])?;
+        let (request, mut prompt) = self.prompt(index, request)?;
+        let request = &request;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
         if prompt.tokens.is_empty() {
             return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
@@ -83,7 +89,6 @@ impl<'model> Session<'model> {
                 available: self.context_size(),
             });
         }
-        let mut prompt = prompt;
         let (mut reused, mut result) = (None, self.attempt(index, request, &prompt, &mut usage, output)?);
         if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
             // The template's own parser does not see the call that its grammar led to.
@@ -94,6 +99,21 @@ impl<'model> Session<'model> {
         usage.reused = reused.unwrap_or(usage.reused);
         let Written { finish, raw, unread, .. } = result;
         Ok(Done { job: request.job, finish, usage, raw, unread })
+    }
+
+    /// The prompt of a request, with tools as detailed as llama.cpp takes them.
+    fn prompt(&self, index: usize, request: &Generate) -> Result<(Generate, Prompt), WorkerError> {
+        let mut refused = None;
+        for detail in Detail::ALL {
+            let given = Generate { tools: with_detail(&request.tools, detail), ..request.clone() };
+            let prompt = self.renderer.prompt(&given, &self.slots[index]);
+            match prompt.and_then(|prompt| self.sampler(&given, &prompt).map(|_| prompt)) {
+                Ok(prompt) => return Ok((given, prompt)),
+                Err(error) if request.tools.is_empty() => return Err(error),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or(WorkerError::Cancelled))
     }
 
     /// Evaluates the prompt and writes once.
@@ -113,9 +133,11 @@ impl<'model> Session<'model> {
         if !evaluated? {
             return Ok(Written::cancelled());
         }
+        let verbatim = self.vocabulary.as_ref().map(|words| words.hold(&request.messages));
         let mut reply = Reply {
             session: self,
             sampler,
+            verbatim,
             index,
             prompt,
             request,
@@ -238,6 +260,13 @@ impl<'model> Session<'model> {
         Ok(())
     }
 
+    /// Makes unlikely what may not follow.
+    fn hold(&mut self, verbatim: Option<&Verbatim>) {
+        if let (Some(verbatim), Some(vocabulary)) = (verbatim, &self.vocabulary) {
+            vocabulary.hold_back(verbatim, self.context.logits_mut(vocabulary.len()));
+        }
+    }
+
     /// Part of an aborted chunk may be in the cache.
     fn undo(&mut self, index: usize, start: usize) {
         let kept = if self.context.forget_from(sequence(index), start) {
@@ -254,6 +283,7 @@ impl<'model> Session<'model> {
 struct Reply<'a, 'model> {
     session: &'a mut Session<'model>,
     sampler: Sampler,
+    verbatim: Option<Verbatim>,
     index: usize,
     prompt: &'a Prompt,
     request: &'a Generate,
@@ -277,6 +307,7 @@ impl Reply<'_, '_> {
                 return Ok(Finish::Length);
             }
             self.misbehave(usage.generated);
+            self.session.hold(self.verbatim.as_ref());
             let token = self
                 .sampler
                 .sample(&mut self.session.context)
@@ -284,7 +315,9 @@ impl Reply<'_, '_> {
             usage.generated += 1;
             self.session.slots[self.index].tokens.push(token);
             let preserved = self.prompt.preserved.contains(&token);
-            self.text.push(&vocab.token_to_piece(token, preserved, None));
+            let piece = vocab.token_to_piece(token, preserved, None);
+            self.verbatim.iter_mut().for_each(|verbatim| verbatim.push(&piece));
+            self.text.push(&piece);
             if vocab.is_eog(token) || self.text.stopped() {
                 return Ok(Finish::Stop);
             }

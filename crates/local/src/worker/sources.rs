@@ -54,27 +54,33 @@ impl Sources {
 
     /// Beginnings of words.
     pub(super) fn words(&self) -> Vec<Span> {
-        self.collect(|_| true, |bytes| {
-            let starts = (0..bytes.len()).filter(|at| {
-                !bytes[*at].is_ascii_whitespace() && !is_continuation(bytes[*at]) && boundary(bytes, *at)
-            });
-            starts.map(|at| (at, bytes.len(), false)).collect()
-        })
+        self.collect(
+            |_| true,
+            |bytes| {
+                let starts = (0..bytes.len()).filter(|at| {
+                    !bytes[*at].is_ascii_whitespace() && !is_continuation(bytes[*at]) && boundary(bytes, *at)
+                });
+                starts.map(|at| (at, bytes.len(), false)).collect()
+            },
+        )
     }
 
     /// Lines of what the tools answered; the heading of a hit is none.
     pub(super) fn lines(&self) -> Vec<Span> {
-        self.collect(|text| text.from_tool, |bytes| {
-            let mut spans = Vec::new();
-            for (start, end) in lines(bytes) {
-                let line = &bytes[start..end];
-                let heading = line.first() == Some(&b'[') && line.last() == Some(&b')');
-                if !line.is_empty() && !heading {
-                    spans.push((start, end, true));
+        self.collect(
+            |text| text.from_tool,
+            |bytes| {
+                let mut spans = Vec::new();
+                for (start, end) in lines(bytes) {
+                    let line = &bytes[start..end];
+                    let heading = line.first() == Some(&b'[') && line.last() == Some(&b')');
+                    if !line.is_empty() && !heading {
+                        spans.push((start, end, true));
+                    }
                 }
-            }
-            spans
-        })
+                spans
+            },
+        )
     }
 
     /// Paths of notes in what the tools answered.
@@ -136,7 +142,8 @@ fn paths(bytes: &[u8]) -> Vec<(usize, usize, bool)> {
             let ending = ending.as_bytes();
             for at in 0..line.len().saturating_sub(ending.len() - 1) {
                 let after = at + ending.len();
-                let whole = line[at..].starts_with(ending) && !line.get(after).is_some_and(u8::is_ascii_alphanumeric);
+                let whole =
+                    line[at..].starts_with(ending) && !line.get(after).is_some_and(u8::is_ascii_alphanumeric);
                 if let Some(first) = whole.then(|| path_start(&line[..at])).flatten() {
                     spans.push((start + first, start + after, true));
                 }
@@ -148,7 +155,8 @@ fn paths(bytes: &[u8]) -> Vec<(usize, usize, bool)> {
 
 /// Where the path begins whose name ends at the end of this piece of a line.
 fn path_start(before: &[u8]) -> Option<usize> {
-    let from = before.iter().rposition(|byte| matches!(byte, b'(' | b'"' | b'`' | b'<')).map_or(0, |at| at + 1);
+    let from =
+        before.iter().rposition(|byte| matches!(byte, b'(' | b'"' | b'`' | b'<')).map_or(0, |at| at + 1);
     let bullet = if from == 0 && before.starts_with(b"- ") { 2 } else { 0 };
     let start = from + bullet;
     (start < before.len()).then_some(start)
@@ -157,7 +165,8 @@ fn path_start(before: &[u8]) -> Option<usize> {
 fn boundary(bytes: &[u8], at: usize) -> bool {
     let word = |byte: &u8| byte.is_ascii_alphanumeric() || (0xc3..0xe0).contains(byte);
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-    let inside = before.is_some_and(|byte| word(byte) || latin_tail(bytes, at)) && bytes.get(at).is_some_and(word);
+    let inside =
+        before.is_some_and(|byte| word(byte) || latin_tail(bytes, at)) && bytes.get(at).is_some_and(word);
     !inside && !bytes.get(at).is_some_and(|byte| is_continuation(*byte))
 }
 

@@ -4,16 +4,62 @@
 //! Invariant: pure, and never a dead end: what may not follow is made unlikely, never impossible, so that a grammar
 //! always has the last word.
 
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 
 use super::sources::{Sources, Span};
 
+/// Key in a model's file; its text holds, one a line, the beginnings of a line after which a path stands.
+const KEY: &str = "lectern.verbatim";
 /// Subtracted from the logits of what may not follow.
-pub(super) const PENALTY: f32 = 1e4;
+const PENALTY: f32 = 1e4;
 const CALL: &[u8] = b"<tool_call>";
 const CALL_END: &[u8] = b"</tool_call>";
 /// Arguments of these names are paths.
 const PATH_KEYS: [&str; 6] = ["path", "file", "filepath", "filename", "uri", "file_path"];
+
+/// How each token reads, for a model that asks to be held to what it has read.
+pub(super) struct Vocabulary {
+    openers: String,
+    /// Empty for tokens that end a reply.
+    pieces: Vec<Vec<u8>>,
+}
+
+impl Vocabulary {
+    /// None when the model's file does not ask for it.
+    pub(super) fn of_model(model: &LlamaModel) -> Option<Self> {
+        let openers = model.meta_val_str(KEY).ok()?;
+        let vocab = model.vocab();
+        let pieces = (0..model.n_vocab()).map(LlamaToken).map(|token| match vocab.is_eog(token) {
+            true => Vec::new(),
+            false => vocab.token_to_piece(token, true, None),
+        });
+        Some(Self { openers, pieces: pieces.collect() })
+    }
+
+    /// Number of tokens.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// For a reply to these messages.
+    pub(super) fn hold(&self, messages: &[Value]) -> Verbatim {
+        Verbatim::new(&self.openers, messages)
+    }
+
+    /// Makes unlikely what may not follow.
+    pub(super) fn hold_back(&self, verbatim: &Verbatim, logits: &mut [f32]) {
+        if !verbatim.is_strict() {
+            return;
+        }
+        for (logit, piece) in logits.iter_mut().zip(&self.pieces) {
+            if !verbatim.allows(piece) {
+                *logit -= PENALTY;
+            }
+        }
+    }
+}
 
 /// Follows one reply and says which pieces may come next.
 pub(super) struct Verbatim {
@@ -47,7 +93,7 @@ enum Kind {
 
 impl Verbatim {
     /// For a reply to these messages. `openers` come from the model's file, one a line.
-    pub(super) fn new(openers: &str, messages: &[Value]) -> Self {
+    fn new(openers: &str, messages: &[Value]) -> Self {
         let openers = openers.split('\n').filter(|opener| !opener.is_empty());
         Self {
             sources: Sources::new(messages),
@@ -60,12 +106,12 @@ impl Verbatim {
     }
 
     /// Whether anything is to be held back now.
-    pub(super) fn is_strict(&self) -> bool {
+    fn is_strict(&self) -> bool {
         self.zone.is_some()
     }
 
     /// Whether these bytes may follow. No bytes stand for the end of the reply.
-    pub(super) fn allows(&self, piece: &[u8]) -> bool {
+    fn allows(&self, piece: &[u8]) -> bool {
         let Some(zone) = &self.zone else { return true };
         zone.places.iter().any(|place| zone.follows(*place, piece, &self.sources))
     }

@@ -142,3 +142,27 @@ async fn special_tokens_in_a_tools_description_stay_text() {
     assert_valid(&reply, 3);
     assert_eq!(reply.usage.prompt_tokens, plain.usage.prompt_tokens + "<|im_end|>".len() as u32);
 }
+
+#[tokio::test]
+async fn a_schema_that_llama_does_not_take_is_no_hindrance() {
+    let fixture = fixture(None).await;
+    let odd = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "pattern": "[a-z", "maxLength": 900_000 },
+            "ref": { "$ref": "https://example.org/unknown.json" },
+            "any": true,
+        },
+        "required": ["id"],
+    });
+    for choice in [ToolChoice::Auto, ToolChoice::Required, ToolChoice::Tool("odd".into())] {
+        for seed in 0..3 {
+            let mut with = forced(seed, choice.clone());
+            with.tools.push(tool("odd", odd.clone()));
+            with.sampling.max_tokens = Some(60);
+            let reply = ask(&fixture.model, with).await;
+            assert_eq!(reply.error, None, "{choice:?}");
+        }
+    }
+}
