@@ -122,7 +122,15 @@ pub(super) fn title_of(message: &UserMessage) -> String {
 }
 
 fn clean_line(line: &str) -> String {
-    words_of(line.trim_start_matches(['#', '>', '-', '*', ' ', '\t']))
+    let mut line = line.trim_start();
+    // Markdown's marks of headings, quotes and lists say nothing in a title.
+    while let Some((mark, rest)) = line.split_once(char::is_whitespace)
+        && mark.chars().all(|c| matches!(c, '#' | '>' | '-' | '*'))
+        && !mark.contains("**")
+    {
+        line = rest.trim_start();
+    }
+    words_of(line)
 }
 
 fn words_of(line: &str) -> String {

@@ -65,7 +65,7 @@ async fn run_call(turn: &Turn, ready: Ready) {
     };
     let tools = Arc::clone(&turn.input.tools);
     let asked = call.clone();
-    // A task of its own, so that its panic is caught and one that blocks can be left behind.
+    // A task of its own, so that its panic is caught and so that it can be left behind.
     let task = AbortOnDropHandle::new(tokio::spawn(async move { tools.call(asked, context).await }));
     let (result, cuts) = bound::result(follow(turn, &call, task, news).await);
     left_behind.disarm();

@@ -263,3 +263,6 @@ fn keep_of(kind: &EventKind) -> Keep {
         | EventKind::ToolCallDelta { .. } => Keep::No,
     }
 }
+
+#[cfg(test)]
+mod tests;

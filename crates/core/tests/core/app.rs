@@ -93,12 +93,13 @@ pub async fn all_events(turn: &TurnHandle) -> Vec<Event> {
 /// Waits for an event.
 pub async fn until<T>(turn: &TurnHandle, mut wanted: impl FnMut(&EventKind) -> Option<T>) -> T {
     let mut events = turn.events();
-    while let Some(event) = events.next().await {
+    loop {
+        let event = tokio::time::timeout(Duration::from_secs(60), events.next()).await;
+        let event = event.expect("the turn waits").expect("the turn ended without it");
         if let Some(found) = wanted(&event.kind) {
             return found;
         }
     }
-    panic!("the turn ended without it");
 }
 
 pub async fn permission_request(turn: &TurnHandle) -> ToolCall {

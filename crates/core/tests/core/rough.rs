@@ -1,50 +1,34 @@
-//! Rough times: real threads, a provider that blocks, a disk that fails, a runtime that ends.
+//! Rough times: real threads, stops at bad moments, a disk that fails, a runtime that ends.
 
-use std::sync::{Arc, Mutex, mpsc};
-
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use lectern_core::testing::{Beat, Behaviour, ScriptedModel, ScriptedTools, calls, says, tool};
-use lectern_core::{
-    CallContext, Delta, EventKind, Message, Store, ToolCall, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
-    TurnErrorCode, TurnOutcome,
-};
+use lectern_core::{Delta, EventKind, Message, Store, ToolOutcome, TurnErrorCode, TurnOutcome};
 use serde_json::json;
 
 use crate::app::{App, all_events, finish, until};
 
-/// A tool that blocks its thread until it is released, as no tool should.
-struct Blocking {
-    release: Arc<Mutex<mpsc::Receiver<()>>>,
-}
-
-impl ToolProvider for Blocking {
-    fn tools(&self) -> Arc<[ToolSpec]> {
-        vec![tool("block", true)].into()
-    }
-
-    fn call(&self, call: ToolCall, _: CallContext) -> BoxFuture<'static, ToolResult> {
-        let release = self.release.clone();
-        async move {
-            let _ = release.lock().unwrap().recv();
-            ToolResult::of(&call, ToolOutcome::Succeeded, "at last")
-        }
-        .boxed()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_blocks_its_thread_does_not_hold_the_turn() {
-    let (sender, receiver) = mpsc::channel();
-    let app = App::start([calls("block", json!({}))], ScriptedTools::new());
-    let mut input = app.input("go");
-    input.tools = Arc::new(Blocking { release: Arc::new(Mutex::new(receiver)) });
-    let turn = app.turns.start(input).unwrap();
-    until(&turn, |kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
-    turn.cancel();
-    assert_eq!(finish(&turn).await, TurnOutcome::Cancelled);
-    assert_eq!(app.results()[0].outcome, ToolOutcome::Cancelled);
-    sender.send(()).unwrap();
+async fn a_stop_at_any_moment_ends_every_turn() {
+    let apps: Vec<App> = (0..60)
+        .map(|_| {
+            let tools = ScriptedTools::new().with(tool("hangs", true), Behaviour::Hangs);
+            App::start([calls("hangs", json!({}))], tools)
+        })
+        .collect();
+    let turns: Vec<_> = apps.iter().map(|app| app.send("go")).collect();
+    for (n, turn) in turns.iter().enumerate() {
+        // Some are stopped before the call, some just as it starts, some while it runs.
+        if n % 3 > 0 {
+            until(turn, |kind| matches!(kind, EventKind::StepFinished { .. }).then_some(())).await;
+        }
+        if n % 3 > 1 {
+            until(turn, |kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
+        }
+        turn.cancel();
+    }
+    for (app, turn) in apps.iter().zip(&turns) {
+        assert_eq!(finish(turn).await, TurnOutcome::Cancelled);
+        assert!(app.results().iter().all(|result| result.outcome == ToolOutcome::Cancelled));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -48,7 +48,9 @@ async fn titles_are_short_and_cut_between_words() {
     let long_words =
         "Why does the sourdough in my grandmother's kitchen always rise so much better than mine?";
     for (text, title) in [
-        ("  \n\n> **Hello**  there\t\u{7}friend\nmore", "Hello** there friend"),
+        ("  \n\n> **Hello**  there\t\u{7}friend\nmore", "**Hello** there friend"),
+        ("## - C# or C++?", "C# or C++?"),
+        ("-5 degrees", "-5 degrees"),
         (long_words, "Why does the sourdough in my grandmother's kitchen always…"),
         (&"字".repeat(80), &format!("{}…", "字".repeat(59))),
         (&"x".repeat(60), &"x".repeat(60)),
