@@ -127,6 +127,12 @@ impl Child {
         }
     }
 
+    /// Whether the worker has died while nobody was listening.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        // Its output ends a little before it does.
+        self.events.is_closed() || !matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// Ends the worker and says how it died.
     pub(crate) async fn autopsy(mut self) -> Death {
         let ended = tokio::time::timeout(DYING, self.process.wait()).await;

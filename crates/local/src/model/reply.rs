@@ -108,7 +108,9 @@ impl ReplyTask {
     }
 
     fn take_child(&self, worker: &mut Worker) -> Option<Child> {
-        if let Some(child) = worker.child.take() {
+        if let Some(mut child) = worker.child.take()
+            && !child.has_ended()
+        {
             return Some(child);
         }
         worker.loaded = false;

@@ -64,40 +64,65 @@ impl<'model> Renderer<'model> {
         for tool in &mut tools {
             protected |= self.protector.protect_tool(tool);
         }
-        let body = |tools: &[Value], choice: &str| {
-            json!({
-                "messages": messages,
-                "tools": tools,
-                "tool_choice": choice,
-                "parallel_tool_calls": !forced && self.templates.knows_parallel_calls(),
-                "enable_thinking": !forced,
-            })
-        };
+        let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced);
         let choice = if request.choice == Choice::None { "none" } else { "auto" };
-        let (applied, mut format) = self.apply(&body(&tools, choice))?;
+        let (applied, format) = self.apply(&body(&tools, choice))?;
         let tokens = self.tokens(&applied.prompt, &body(&tools, choice), request, slot);
-        let (mut force, mut preserved, mut stops) =
-            (None, applied.preserved_tokens.clone(), applied.additional_stops.clone());
-        if forced {
-            let callable = callable(&request.tools, &request.choice);
-            let (lazy, _) = self.apply(&body(&callable, "auto"))?;
-            let (strict, strict_format) = self.apply(&body(&callable, "required"))?;
-            force = Some(match call_rule(&lazy, &strict, &callable) {
-                Some(rule) => Force::Rule(rule),
-                None => json_force(request)?,
-            });
-            (format, preserved, stops) = (strict_format, strict.preserved_tokens, strict.additional_stops);
-        } else if protected {
-            // Grammar and parser must know the tools as they are.
-            (_, format) = self.apply(&body(&request.tools, choice))?;
-        }
-        if let Some(schema) = &request.json_schema {
-            force = Some(json_grammar(schema)?);
-        }
-        stops.extend(request.sampling.stop.iter().cloned());
         let base =
             applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
-        Ok(Prompt { tokens, format, stops, preserved: self.single_tokens(&preserved), force, base })
+        let mut prompt = self.with_format(tokens, base, &applied, format);
+        if forced {
+            self.force(&mut prompt, request, body)?;
+        } else if protected {
+            // Grammar and parser must know the tools as they are.
+            (_, prompt.format) = self.apply(&body(&request.tools, choice))?;
+        }
+        if let Some(schema) = &request.json_schema {
+            prompt.force = Some(json_grammar(schema)?);
+        }
+        prompt.stops.extend(request.sampling.stop.iter().cloned());
+        Ok(prompt)
+    }
+
+    fn body(&self, messages: &[Value], tools: &[Value], choice: &str, forced: bool) -> Value {
+        json!({
+            "messages": messages,
+            "tools": tools,
+            "tool_choice": choice,
+            "parallel_tool_calls": !forced && self.templates.knows_parallel_calls(),
+            // A model that must call at once has no time to think.
+            "enable_thinking": !forced,
+        })
+    }
+
+    fn with_format(
+        &self,
+        tokens: Vec<LlamaToken>,
+        base: String,
+        applied: &Applied,
+        format: Format,
+    ) -> Prompt {
+        let preserved = self.single_tokens(&applied.preserved_tokens);
+        Prompt { tokens, format, stops: applied.additional_stops.clone(), preserved, force: None, base }
+    }
+
+    /// Holds the reply to a call. The prompt itself stays as it is, with all tools.
+    fn force(
+        &self,
+        prompt: &mut Prompt,
+        request: &Generate,
+        body: impl Fn(&[Value], &str) -> Value,
+    ) -> Result<(), WorkerError> {
+        let callable = callable(&request.tools, &request.choice);
+        let (lazy, _) = self.apply(&body(&callable, "auto"))?;
+        let (strict, format) = self.apply(&body(&callable, "required"))?;
+        prompt.force = Some(match call_rule(&lazy, &strict, &callable) {
+            Some(rule) => Force::Rule(rule),
+            None => json_force(request)?,
+        });
+        prompt.preserved = self.single_tokens(&strict.preserved_tokens);
+        (prompt.format, prompt.stops) = (format, strict.additional_stops);
+        Ok(())
     }
 
     fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{ask, random_model, repository, request, result_of, tool};
 
 /// The templates of real models, as llama.cpp collects them. They are not part of the repository: a folder in
-/// `LECTERN_CHAT_TEMPLATES`, or `target/chat-templates` (see the tests' README).
+/// `LECTERN_CHAT_TEMPLATES`, or `target/chat-templates` (`tests/fetch-chat-templates` fetches them).
 fn templates() -> Option<Vec<PathBuf>> {
     let folder = std::env::var_os("LECTERN_CHAT_TEMPLATES")
         .map_or_else(|| repository().join("target/chat-templates"), PathBuf::from);
@@ -21,7 +21,7 @@ fn templates() -> Option<Vec<PathBuf>> {
 #[test]
 fn every_template_reads_a_plain_answer() {
     let Some(files) = templates() else {
-        println!("SKIPPED: no chat templates here (set LECTERN_CHAT_TEMPLATES)");
+        println!("SKIPPED: no chat templates here (run crates/local/tests/fetch-chat-templates)");
         return;
     };
     let tools = [json!({
@@ -54,7 +54,7 @@ fn every_template_reads_a_plain_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_template_can_be_forced_and_continued() {
     let Some(files) = templates() else {
-        println!("SKIPPED: no chat templates here (set LECTERN_CHAT_TEMPLATES)");
+        println!("SKIPPED: no chat templates here (run crates/local/tests/fetch-chat-templates)");
         return;
     };
     let (mut failed, mut rendered_anew) = (Vec::new(), Vec::new());
