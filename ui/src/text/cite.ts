@@ -39,6 +39,14 @@ export function notesOf(calls: TurnState["calls"], serverOf: (tool: string) => s
   return notes;
 }
 
+/** The note that a text means: by its path, else the only one whose path ends so (models leave folders out). */
+export function noteNamed(notes: ReadonlyMap<string, CitedNote>, name: string): CitedNote | null {
+  const exact = notes.get(name);
+  if (exact) return exact;
+  const ending = [...notes.values()].filter((note) => note.path.endsWith(`/${name}`));
+  return ending.length === 1 ? (ending[0] ?? null) : null;
+}
+
 function add(notes: Map<string, CitedNote>, path: string, server: string | null, source: Source | null): void {
   const known = notes.get(path) ?? { path, server, sources: [] };
   const sources = source ? [...known.sources, source] : known.sources;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LONG_ANSWER, PLAIN_ANSWER } from "../host/fake/texts";
+import { noteNamed } from "./cite";
 import { GrowingMarkdown, Markdown } from "./markdown";
 
 const PATH = "Travel/2019 Norway by rail.md";
@@ -122,4 +123,14 @@ it("knows the lines of its blocks", () => {
     [3, 4],
     [6, 7],
   ]);
+});
+
+it("finds the note that is named without its folder, if there is only one", () => {
+  const notes = new Map(
+    ["Recipes/Rye.md", "A/Same.md", "B/Same.md"].map((path) => [path, { path, server: null, sources: [] }]),
+  );
+  expect(noteNamed(notes, "Recipes/Rye.md")?.path).toBe("Recipes/Rye.md");
+  expect(noteNamed(notes, "Rye.md")?.path).toBe("Recipes/Rye.md");
+  expect(noteNamed(notes, "ye.md")).toBeNull();
+  expect(noteNamed(notes, "Same.md")).toBeNull();
 });

@@ -210,9 +210,19 @@ async function beginning(stage: Stage, text: string): Promise<void> {
 }
 
 export const long: Script = async (stage) => {
-  await step(stage, 0, { thinking: "A long answer with everything in it.", text: LONG_ANSWER, pace: 6 });
+  await step(stage, 0, {
+    thinking: "A long answer with everything in it.",
+    text: Array.from({ length: repeats() }, () => LONG_ANSWER).join("\n\n"),
+    pace: 6,
+  });
   return DONE;
 };
+
+/** `?repeat=20` makes the long answer so many times as long. */
+function repeats(): number {
+  const asked = typeof location === "undefined" ? null : new URLSearchParams(location.search).get("repeat");
+  return Math.min(100, Math.max(1, Number(asked ?? "1") || 1));
+}
 
 export const chinese: Script = async (stage) => {
   const path = "旅行/云南之行.md";

@@ -40,7 +40,10 @@ function find(text: string, wanted: string): { from: number; to: number } | null
   for (const length of [wanted.length, 80, 40, 20, 12]) {
     if (length > wanted.length) continue;
     const from = text.indexOf(wanted.slice(0, length));
-    if (from >= 0) return { from, to: from + length };
+    if (from < 0) continue;
+    let to = from + length;
+    while (to < text.length && text[to] === wanted[to - from]) to++;
+    return { from, to };
   }
   return null;
 }

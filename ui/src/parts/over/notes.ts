@@ -1,6 +1,6 @@
 // Opens the note that a citation names.
 import type { Lectern } from "../../stores/lectern.svelte";
-import type { CitedNote } from "../../text/cite";
+import { noteNamed, type CitedNote } from "../../text/cite";
 
 /** The server that has the note: the one of the call, the one whose result named it, else the first vault's. */
 export function openNote(
@@ -10,7 +10,7 @@ export function openNote(
   path: string,
   quote: string | null,
 ): void {
-  const known = notes.get(path);
+  const known = noteNamed(notes, path);
   const ofTool = tool === null ? null : (lectern.desk.tools.get(tool)?.server.id ?? null);
   const vaults = new Set(lectern.desk.vaults.map((vault) => vault.server));
   const wanted = [ofTool, known?.server ?? null].find((server) => server !== null && vaults.has(server));
@@ -19,7 +19,7 @@ export function openNote(
   const source = known?.sources[0];
   lectern.floating.note = {
     server,
-    path,
+    path: known?.path ?? path,
     heading: source?.heading ?? null,
     startLine: source?.start_line ?? null,
     endLine: source?.end_line ?? null,
