@@ -395,3 +395,6 @@ fn log_line(params: &Value) -> String {
         None => format!("[{level}] {text}"),
     }
 }
+
+#[cfg(test)]
+mod tests;
