@@ -16,8 +16,8 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::entry;
 use crate::fitted::{Fitted, OldTurns};
 use crate::home::Home;
-use crate::settings::{ModelEntry, ModelOptions, SamplingEntry, Settings};
-use crate::starter::{self, STARTER_ID};
+use crate::settings::{ModelEntry, ModelOptions, Settings};
+use crate::starter::{self, STARTER_ID, STARTER_NAME};
 use crate::unusable::Unusable;
 use crate::vaults::{reason, slug};
 use crate::view::{ModelView, Problem};
@@ -35,24 +35,12 @@ pub struct Model {
 
 impl Model {
     fn starter() -> Self {
-        // It can only copy, so the likeliest token is the right one, and a reply that does not end is a loop.
-        let sampling =
-            SamplingEntry { temperature: Some(0.0), max_tokens: Some(1024), ..SamplingEntry::default() };
-        let options = ModelOptions {
-            tool_mode: Some(ToolMode::Native),
-            sampling: Some(sampling),
-            ..ModelOptions::default()
-        };
+        let options = ModelOptions { tool_mode: Some(ToolMode::Native), ..ModelOptions::default() };
         Self { id: STARTER_ID.into(), path: None, options }
     }
 
     fn of_entry(entry: &ModelEntry) -> Self {
         Self { id: entry.id.clone(), path: Some(entry.path.clone()), options: entry.options.clone() }
-    }
-
-    /// Whether it is the built-in one.
-    pub fn is_starter(&self) -> bool {
-        self.path.is_none()
     }
 }
 
@@ -180,7 +168,7 @@ impl Models {
     fn starter_view(&self, model: &Model) -> ModelView {
         let view = ModelView {
             id: model.id.clone(),
-            name: "Lectern Starter".to_owned(),
+            name: STARTER_NAME.to_owned(),
             path: None,
             size: Some(starter::size()),
             architecture: None,
@@ -212,7 +200,7 @@ impl Models {
     pub async fn open(&self, model: &Model) -> Result<Arc<dyn ChatModel>, Problem> {
         let mut loaded = self.loaded.lock().await;
         if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of == model) {
-            return Ok(fitted(model, Arc::clone(open)));
+            return Ok(fitted(Arc::clone(open)));
         }
         let path = match &model.path {
             Some(path) => path.clone(),
@@ -225,7 +213,7 @@ impl Models {
         };
         // The one before stays in memory only as long as a turn uses it.
         *loaded = Some((model.clone(), Arc::clone(&open)));
-        Ok(fitted(model, open))
+        Ok(fitted(open))
     }
 
     /// Ends the model's process. A turn that uses it fails.
@@ -244,8 +232,8 @@ impl Models {
 }
 
 /// The starter answers one question at a time; any other model says itself when its context is full.
-fn fitted(model: &Model, open: Arc<LocalModel>) -> Arc<dyn ChatModel> {
-    let old_turns = if model.is_starter() { OldTurns::Forgotten } else { OldTurns::Kept };
+fn fitted(open: Arc<LocalModel>) -> Arc<dyn ChatModel> {
+    let old_turns = if starter::is_starter(open.info()) { OldTurns::Forgotten } else { OldTurns::Kept };
     Arc::new(Fitted::new(open, old_turns))
 }
 

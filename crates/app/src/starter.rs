@@ -6,16 +6,31 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use lectern_core::ModelInfo;
 use sha2::{Digest, Sha256};
 
 use crate::durable;
 use crate::home::Home;
+use crate::settings::SamplingEntry;
 use crate::view::Problem;
 
 /// The id of the starter in the model list.
 pub const STARTER_ID: &str = "starter";
 
 static WEIGHTS: &[u8] = include_bytes!("../../../models/starter/starter.gguf");
+
+/// What the starter's file calls itself. Other weights of it, chosen as a file, are used in the same way.
+pub const STARTER_NAME: &str = "Lectern Starter";
+
+/// Whether a model is the starter, built in or not.
+pub fn is_starter(info: &ModelInfo) -> bool {
+    info.name == STARTER_NAME
+}
+
+/// It can only copy, so the likeliest token is the right one, and a reply that does not end is a loop.
+pub fn sampling() -> SamplingEntry {
+    SamplingEntry { temperature: Some(0.0), max_tokens: Some(1024), ..SamplingEntry::default() }
+}
 
 /// Size of the starter in bytes.
 pub fn size() -> u64 {

@@ -15,6 +15,7 @@ use crate::models::Model;
 use crate::problem::{of_start, of_store};
 use crate::prompt::system_prompt;
 use crate::settings::SamplingEntry;
+use crate::starter;
 use crate::view::{Problem, SendReceipt, SendRequest};
 
 impl Engine {
@@ -78,6 +79,7 @@ impl Engine {
             Some(id) => store.conversation(&id).map_err(|error| of_store(&error))?.id,
             None => store.create_conversation().map_err(|error| of_store(&error))?,
         };
+        let starter = starter::is_starter(chat_model.info());
         let input = TurnInput {
             conversation,
             message: UserMessage::text(request.text),
@@ -86,21 +88,23 @@ impl Engine {
             tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,
             permissions: Arc::clone(&self.0.permissions),
             store: store.clone(),
-            system: instructions(model),
-            sampling: self.sampling(model).sampling(),
+            system: instructions(starter),
+            sampling: self.sampling(model, starter).sampling(),
             max_steps: self.0.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
             cancel: CancellationToken::new(),
         };
         self.0.turns.start(input).map_err(|error: StartError| of_start(&error))
     }
 
-    fn sampling(&self, model: &Model) -> SamplingEntry {
-        model.options.sampling.clone().unwrap_or_default().overlaid(&self.0.options.sampling)
+    fn sampling(&self, model: &Model, starter: bool) -> SamplingEntry {
+        let usual = if starter { starter::sampling() } else { SamplingEntry::default() };
+        let of_model = model.options.sampling.clone().unwrap_or_default();
+        usual.overlaid(&of_model).overlaid(&self.0.options.sampling)
     }
 }
 
 /// The starter's template has no place for instructions; it was trained for what it does.
-fn instructions(model: &Model) -> Option<String> {
+fn instructions(starter: bool) -> Option<String> {
     let today = clock::now().to_zoned(TimeZone::system()).date();
-    (!model.is_starter()).then(|| system_prompt(&today.to_string()))
+    (!starter).then(|| system_prompt(&today.to_string()))
 }
