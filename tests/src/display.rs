@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use x11rb::connection::Connection;
@@ -38,6 +39,19 @@ impl Display {
         BufReader::new(File::from(read)).read_line(&mut number).expect("Xvfb names its number");
         assert!(!number.trim().is_empty(), "Xvfb did not start");
         Self { _server: server, name: format!(":{}", number.trim()) }
+    }
+
+    /// Saves a picture of the window. WebKit's driver would wait for the page to draw another frame, and a quiet
+    /// page draws none; the display just gives what it shows.
+    pub fn picture(&self, title: &str, path: &Path) {
+        let (connection, screen) = x11rb::connect(Some(&self.name)).expect("the display answers");
+        let Some(window) = find(&connection, connection.setup().roots[screen].root, title) else { return };
+        let mut command = Command::new("import");
+        command.args(["-display", &self.name, "-window", &window.to_string()]).arg(path);
+        assert!(
+            command.status().is_ok_and(|status| status.success()),
+            "ImageMagick's `import` takes pictures"
+        );
     }
 
     /// What a click on a window's close button sends; false when no window's title ends so.

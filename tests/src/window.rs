@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use fantoccini::error::CmdError;
 use fantoccini::{Client, ClientBuilder, Locator, elements::Element};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Map, Value, json};
@@ -184,36 +185,34 @@ impl Window {
 
     /// Clicks the first element of the selector, once it is visible.
     pub async fn click(&self, css: &str) {
-        self.see(css).await.click().await.unwrap_or_else(|error| panic!("click `{css}`: {error}"));
+        let element = self.see(css).await;
+        in_time(&format!("click `{css}`"), element.click()).await;
     }
 
     /// Types into a field, key by key.
     pub async fn type_into(&self, css: &str, text: &str) {
-        self.see(css)
-            .await
-            .send_keys(text)
-            .await
-            .unwrap_or_else(|error| panic!("type into `{css}`: {error}"));
+        let element = self.see(css).await;
+        in_time(&format!("type into `{css}`"), element.send_keys(text)).await;
     }
 
     /// Runs a script in the page, which sees `arguments`.
     pub async fn run(&self, script: &str, arguments: Vec<Value>) -> Value {
-        self.client.execute(script, arguments).await.unwrap_or_else(|error| panic!("{script}: {error}"))
+        in_time(script, self.client.execute(script, arguments)).await
     }
 
     /// Runs a script that ends by calling its last argument.
     pub async fn run_async(&self, script: &str, arguments: Vec<Value>) -> Value {
-        self.client.execute_async(script, arguments).await.unwrap_or_else(|error| panic!("{script}: {error}"))
+        in_time(script, self.client.execute_async(script, arguments)).await
     }
 
     /// The window at another size.
     pub async fn resize(&self, width: u32, height: u32) {
-        self.client.set_window_size(width, height).await.expect("the window takes a size");
+        in_time("resize", self.client.set_window_size(width, height)).await;
     }
 
     /// Loads the page anew, as WebKit does after its process crashed.
     pub async fn reload(&self) {
-        self.client.refresh().await.expect("the page loads");
+        in_time("load the page anew", self.client.refresh()).await;
         self.see("body").await;
     }
 
@@ -221,8 +220,7 @@ impl Window {
     pub async fn picture(&self, name: &str) {
         // Motion takes up to 180 ms; this only makes the picture better, nothing waits for it.
         tokio::time::sleep(Duration::from_millis(400)).await;
-        let png = self.client.screenshot().await.expect("a screenshot");
-        std::fs::write(results().join(format!("{name}.png")), png).expect("the picture is saved");
+        self.display.picture("Lectern", &results().join(format!("{name}.png")));
     }
 
     /// Polls until there is an answer; on giving up, leaves a picture and the page's text behind.
@@ -249,12 +247,19 @@ impl Window {
 impl Window {
     /// What is seen when a test gives up: a picture, and the page's text.
     async fn last_words(&self) -> Option<String> {
-        if let Ok(png) = self.client.screenshot().await {
-            let name = std::thread::current().name().unwrap_or("test").replace("::", "-");
-            let _ = std::fs::write(results().join(format!("gave-up-{name}.png")), png);
-        }
+        let name = std::thread::current().name().unwrap_or("test").replace("::", "-");
+        self.display.picture("Lectern", &results().join(format!("gave-up-{name}.png")));
         let text = self.client.execute("return document.body.innerText", vec![]).await.ok()?;
         text.as_str().map(str::to_owned)
+    }
+}
+
+/// The driver's answer. It hangs when the page's process hangs; a test must not.
+async fn in_time<T>(what: &str, asked: impl Future<Output = Result<T, CmdError>>) -> T {
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => panic!("{what}: {error}"),
+        Err(_) => panic!("{what}: the driver does not answer"),
     }
 }
 
