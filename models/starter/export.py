@@ -7,8 +7,11 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-from model import HEAD, THETA, load
+from model import FREE, HEAD, THETA, load
 
+# Lectern's key: where the model quotes, names a note or fills in an argument, the decoder lets it copy only. The text
+# holds, one a line, the beginnings of a line after which the path of a note stands.
+VERBATIM = "From \nD'après \n来自 \n- "
 CONTROL = ('<|endoftext|>', '<|im_start|>', '<|im_end|>')
 PARTS = (('attn_q', 'q'), ('attn_k', 'k'), ('attn_v', 'v'), ('attn_output', 'o'), ('ffn_gate', 'gate'), ('ffn_up', 'up'), ('ffn_down', 'down'))
 
@@ -33,7 +36,7 @@ def export(checkpoint, out, tok, context, q8):
     w.add_layer_norm_rms_eps(1e-5); w.add_rope_dimension_count(HEAD); w.add_rope_freq_base(THETA); w.add_vocab_size(c['vocab'])
     w.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0 if q8 else gguf.LlamaFileType.MOSTLY_F16)
     if vocabulary(w, tok) != c['vocab']: raise SystemExit('the tokenizer and the checkpoint disagree on the vocabulary')
-    w.add_chat_template(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'template.jinja'), encoding='utf-8').read())
+    w.add_string('lectern.verbatim', VERBATIM); w.add_chat_template(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'template.jinja'), encoding='utf-8').read())
 
     def tensor(name, key):
         x = sd[key + '.weight'].float().numpy()
@@ -41,6 +44,8 @@ def export(checkpoint, out, tok, context, q8):
         elif q8 and x.shape[1] % 32 == 0:
             q = gguf.quantize(x, gguf.GGMLQuantizationType.Q8_0); w.add_tensor(name + '.weight', q, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
         else: w.add_tensor(name + '.weight', x.astype(np.float16))
+    # llama.cpp divides the rotation by these factors: pairs from FREE on practically do not turn.
+    w.add_tensor('rope_freqs.weight', np.array([1.0] * FREE + [1e30] * (HEAD // 2 - FREE), np.float32))
     tensor('token_embd', 'emb'); tensor('output_norm', 'norm')
     for i in range(c['layers']):
         tensor(f'blk.{i}.attn_norm', f'blocks.{i}.n1'); tensor(f'blk.{i}.ffn_norm', f'blocks.{i}.n2')

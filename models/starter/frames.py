@@ -13,7 +13,8 @@ Who gave me the {t}?|At what {t} does the {u} start?|How long does the {t} take?
 What do I need for {t}?|I forgot the {t} of {u}|I need the {t}.|When is the next {t}?|What happened at {t}?|Can you remind me of the {t}?|Remind me when {t} is
 What's the {t} for {u}?|How hot should the {t} be?|How often do I {t} the {u}?|Whose {t} is {u}?|Does {t} need {u}?|Have I already {t}?|Was {t} in {u}?|Could {t} be {u}?
 In which {t} was the {u}?|On what day did {t} {u}?|What are the {t} of {u}?|What does {t} mean?|Please tell me the {t} of the {u}.|Hi, what is the {t}?|And the {t}?
-How did the {t} go?|What went wrong with {t}?|Are there {t} at {u}?|Who should I call about {t}?|What time does {t} {u}?|How far is {t} from {u}?|What did {t} say about {u}?""",
+How did the {t} go?|What went wrong with {t}?|Are there {t} at {u}?|Who should I call about {t}?|What time does {t} {u}?|How far is {t} from {u}?|What did {t} say about {u}?|Do my notes say anything about {t}?|Did I write anything about {t}?|Show me what I have on {t}
+Do my notes mention {t}?|Is there anything on {t} in my notes?|What have I noted about {t}?|How much was the {t} in {u}|what did the {t} say about {u}|which {t} is the {u}?|How many {t} can the {u} {t}?""",
  'fr': """Que disent mes notes sur {t} ?|Qu'est-ce que je sais sur {t} ?|Est-ce que j'ai quelque chose sur {t} ?|Parle-moi de {t}.|Qu'ai-je écrit sur {t} ?
 Où ai-je parlé de {t} ?|{t} ?|{t}|Qu'est-ce que {t} ?|Quelle note parle de {t} ?|Qui est {t} ?|Quand a eu lieu {t} ?|Comment faire {t} ?|Quand est-ce qu'on a {t} ?
 Combien de {t} faut-il pour {u} ?|Combien de {t} avons-nous {u} ?|Où est le {t} ?|Où ai-je mis la {t} ?|Quel était le {t} de {u} ?|Pourquoi {t} a {u} ?|Quelle {t} a aimée {u} ?
@@ -21,12 +22,13 @@ Qui m'a donné {t} ?|À quelle {t} commence {u} ?|Combien de temps dure {t} ?|De
 J'ai oublié le {t} de {u}|Il me faut le {t}.|C'est quand le prochain {t} ?|Que s'est-il passé à {t} ?|Peux-tu me rappeler le {t} ?|Rappelle-moi la date de {t}
 C'est quoi le {t} de {u} ?|Combien coûte {t} ?|Combien a coûté la {t} ?|Est-ce que {t} a besoin de {u} ?|Ai-je déjà {t} ?|Dans quelle {t} était {u} ?|Quel jour {t} {u} ?
 Quels sont les {t} de {u} ?|Que veut dire {t} ?|Dis-moi le {t} de {u}, s'il te plaît.|Bonjour, quel est le {t} ?|Et le {t} ?|Comment s'est passé {t} ?|Qui appeler pour {t} ?
-À qui est {t} ?|Quel est le numéro de {t} ?|Quelles {t} sont {u} ?|Depuis quand {t} ?|Qui a {t} la {u} ?|Qu'a dit {t} à propos de {u} ?|Faut-il {t} avant {u} ?""",
+À qui est {t} ?|Quel est le numéro de {t} ?|Quelles {t} sont {u} ?|Depuis quand {t} ?|Qui a {t} la {u} ?|Qu'a dit {t} à propos de {u} ?|Faut-il {t} avant {u} ?|Qu'est-ce que j'ai noté sur {t} ?|Mes notes parlent-elles de {t} ?|Y a-t-il quelque chose sur {t} dans mes notes ?
+Quel est le secret de {t} ?|Qui s'occupe de {t} à {u} ?|Comment s'appelle le {t} de {u} ?|Où se trouve la {t} ?|À combien passe la {t} du {u} ?|{t} est-elle {u} ?|Quelle {t} pour les {u} ?|Pourquoi la {t} a-t-elle {u} ?""",
  'zh': """我的笔记里关于{t}是怎么说的？|我对{t}知道什么？|有没有关于{t}的内容？|告诉我{t}的情况。|我写过什么关于{t}的？|我在哪里提到过{t}？|{t}？|{t}|{t}是什么？|哪篇笔记提到{t}？
 {t}是谁？|{t}是什么时候？|怎么{t}？|我们什么时候{t}的？|{u}需要多少{t}？|{t}有几个{u}？|{t}在哪里？|我把{t}放在哪儿了？|{u}的{t}是多少？|为什么{t}{u}？|{u}喜欢哪种{t}？
 谁给了我{t}？|{t}几点{u}？|{t}要多长时间？|{t}是什么颜色的？|有没有{u}用的{t}？|{t}需要准备什么？|我忘了{u}的{t}|我需要{t}。|下次{t}是什么时候？|{t}那天发生了什么？
 提醒我{t}是哪天|请问{t}多少钱？|{t}花了多少钱？|{t}需要{u}吗？|我已经{t}了吗？|{t}在哪个{u}？|{t}的意思是什么？|请告诉我{u}的{t}。|你好，{t}是什么？|那{t}呢？
-{t}怎么样？|{t}要找谁？|{u}的{t}号码是多少？|{t}离{u}有多远？|{t}说了{u}什么？|{t}多久{u}一次？|{u}前要不要{t}？|我跟{u}什么时候{t}？|{t}一共多少？|{t}叫什么名字？"""}
+{t}怎么样？|{t}要找谁？|{u}的{t}号码是多少？|{t}离{u}有多远？|{t}说了{u}什么？|{t}多久{u}一次？|{u}前要不要{t}？|我跟{u}什么时候{t}？|{t}一共多少？|{t}叫什么名字？|笔记里有没有提到{t}？|我写过{t}吗？|笔记里有{t}吗？|{u}的{t}什么时候放？|{t}以前是做什么{u}的？|{t}的时候{u}是多少？|{t}从{u}带了多少？|{t}每{u}多少钱？|{t}显示{u}是什么意思？|{t}要用多少{u}？"""}
 
 # Requests that name what to search for: only that part becomes the query.
 SEARCH = {
@@ -36,26 +38,26 @@ SEARCH = {
 
 # Requests for one note by path or title.
 READ = {
- 'en': 'Read {p}|Open {p}.|Open {p}|Show me {p}|What is in {p}?|Read the note {p}.|Summarize {p}|Summarise the note {p}.|What does {p} say?|Show the note {p}|cat {p}|Can you open {p}?|open the note {p}|Read the note "{p}".|Open the note "{p}"|Summarise "{p}".|Please read {p}.|Give me a summary of {p}|Open note {p}|Show me the note “{p}”.|What is written in {p}?|Read {p} to me',
- 'fr': 'Lis {p}|Ouvre {p}.|Ouvre {p}|Montre-moi {p}|Que contient {p} ?|Lis la note {p}.|Résume {p}|Résume la note {p}.|Que dit {p} ?|Affiche la note {p}|Peux-tu ouvrir {p} ?|Ouvre la note « {p} ».|Lis la note « {p} »|Résume la note "{p}".|Fais un résumé de {p}|Ouvre la note {p}|Montre la note “{p}”.|Lis-moi {p}|Qu\'y a-t-il dans {p} ?|Lire {p}',
- 'zh': '打开{p}|读一下{p}|打开笔记{p}。|读{p}|看看{p}|打开《{p}》|读一下《{p}》这篇笔记。|总结{p}|总结一下《{p}》。|{p}里写了什么？|《{p}》里写了什么？|请打开{p}|显示笔记“{p}”。|给我看{p}|把{p}读给我听|请读笔记“{p}”|打开 {p}|总结笔记 {p}'}
+ 'en': 'Read {p}|Open {p}.|Open {p}|Show me {p}|What is in {p}?|Read the note {p}.|Summarize {p}|Summarise the note {p}.|What does {p} say?|Show the note {p}|cat {p}|Can you open {p}?|open the note {p}|Read the note "{p}".|Open the note "{p}"|Summarise "{p}".|Please read {p}.|Give me a summary of {p}|Open note {p}|Show me the note “{p}”.|What is written in {p}?|Read {p} to me|Show me my {p}|Show me the {p}|Open my {p}|Show me the note {p}|What is in the note {p}?|What does the note {p} say?|open {p}|read {p}|show me {p}|Read my note {p}|Open the file {p}',
+ 'fr': 'Lis {p}|Ouvre {p}.|Ouvre {p}|Montre-moi {p}|Que contient {p} ?|Lis la note {p}.|Résume {p}|Résume la note {p}.|Que dit {p} ?|Affiche la note {p}|Peux-tu ouvrir {p} ?|Ouvre la note « {p} ».|Lis la note « {p} »|Résume la note "{p}".|Fais un résumé de {p}|Ouvre la note {p}|Montre la note “{p}”.|Lis-moi {p}|Qu\'y a-t-il dans {p} ?|Lire {p}|Montre-moi ma liste {p}|Montre-moi ma note {p}|Montre-moi mon {p}|Montre-moi mes {p}|Montre-moi la note {p}|Que contient la note {p} ?|Que dit la note {p} ?|ouvre {p}|lis {p}|montre {p}|Ouvre ma note {p}',
+ 'zh': '打开{p}|读一下{p}|打开笔记{p}。|读{p}|看看{p}|打开《{p}》|读一下《{p}》这篇笔记。|总结{p}|总结一下《{p}》。|{p}里写了什么？|《{p}》里写了什么？|请打开{p}|显示笔记“{p}”。|给我看{p}|把{p}读给我听|请读笔记“{p}”|打开 {p}|总结笔记 {p}|给我看看{p}|打开笔记《{p}》|看看我的{p}|给我看看我的{p}|读笔记《{p}》|打开笔记 {p}|读一下 {p}|笔记{p}里写了什么？'}
 
 LIST = {
  'en': "What notes do I have?|List my notes.|List my notes|Show all notes|list all notes|Which notes are there?|What's in my vault?|Give me a list of my notes|Show me all my notes|list notes|List all my notes.|Which notes do I have?|What files are there?",
  'fr': "Quelles notes ai-je ?|Liste mes notes.|Liste mes notes|Montre toutes les notes|Affiche toutes mes notes|Quelles sont mes notes ?|Qu'y a-t-il dans mon coffre ?|Donne-moi la liste de mes notes|Liste toutes les notes.|Fais la liste de mes notes",
  'zh': "我有哪些笔记？|列出我的笔记。|列出我的笔记|显示所有笔记|列出所有笔记|有哪些笔记？|给我笔记列表|把所有笔记列出来|我的笔记有哪些？|笔记列表"}
 LIST_IN = {
- 'en': "List the notes in {f}.|List the notes in {f}|What notes are in {f}?|Show the notes in the folder {f}|Which notes are in the folder {f}?|List my notes in {f}|Which notes do I have in {f}?",
- 'fr': "Liste les notes de {f}.|Liste les notes dans {f}|Quelles notes y a-t-il dans {f} ?|Montre les notes du dossier {f}|Quelles sont les notes du dossier {f} ?|Liste les notes du dossier {f}.",
- 'zh': "列出{f}里的笔记。|列出{f}文件夹里的笔记|{f}里有哪些笔记？|显示{f}文件夹的笔记|文件夹{f}里有哪些笔记？|列出 {f} 中的笔记"}
+ 'en': "List the notes in {f}.|List the notes in {f}|What notes are in {f}?|Show the notes in the folder {f}|Which notes are in the folder {f}?|List my notes in {f}|Which notes do I have in {f}?|What notes are in the {f} folder?|List the notes in the {f} folder.|Show me the {f} folder|What's in the {f} folder?|Which notes are in {f}?",
+ 'fr': "Liste les notes de {f}.|Liste les notes dans {f}|Quelles notes y a-t-il dans {f} ?|Montre les notes du dossier {f}|Quelles sont les notes du dossier {f} ?|Liste les notes du dossier {f}.|Quelles notes y a-t-il dans le dossier {f} ?|Liste les notes dans le dossier {f}|Que contient le dossier {f} ?|Affiche le dossier {f}",
+ 'zh': "列出{f}里的笔记。|列出{f}文件夹里的笔记|{f}里有哪些笔记？|显示{f}文件夹的笔记|文件夹{f}里有哪些笔记？|列出 {f} 中的笔记|{f}文件夹里有哪些笔记？|{f}文件夹里有什么？|看看{f}文件夹|{f} 文件夹里有哪些笔记？|{f}目录下有哪些笔记？"}
 CREATE = {
- 'en': 'Create {p} with the text {c}|Create a note {p} with the text "{c}"|Create a note {p}: {c}|Create the note {p} with the text: {c}|Make a note {p}: {c}|Write {c} to {p}|Save a note called {p} saying {c}|New note {p}: {c}|Create a note named {p} that says "{c}"|Write a note {p} with the content {c}|Create {p} with "{c}"',
- 'fr': 'Crée {p} avec le texte {c}|Crée la note {p} avec le texte « {c} »|Crée une note {p} : {c}|Crée la note {p} avec le texte : {c}|Nouvelle note {p} : {c}|Écris {c} dans une nouvelle note {p}|Crée une note {p} avec le texte "{c}"|Crée une note {p} qui dit « {c} »|Enregistre une note {p} avec le contenu {c}',
- 'zh': '新建笔记{p}，内容是：{c}|创建笔记{p}，内容：{c}|创建{p}，写上“{c}”|新建{p}：{c}|写一篇笔记{p}，内容是“{c}”|创建笔记 {p}，内容为：{c}|新建一篇笔记{p}，写：{c}'}
+ 'en': 'Create {p} with the text {c}|Create a note {p} with the text "{c}"|Create a note {p}: {c}|Create the note {p} with the text: {c}|Make a note {p}: {c}|Write {c} to {p}|Save a note called {p} saying {c}|New note {p}: {c}|Create a note named {p} that says "{c}"|Write a note {p} with the content {c}|Create {p} with "{c}"|Create a note {p} with the text: {c}|Create a note {p} with the text {c}|Create a new note {p}: {c}|Create {p} with the text: {c}|Create the note {p} and write: {c}|Create a note called {p} with the content: {c}',
+ 'fr': 'Crée {p} avec le texte {c}|Crée la note {p} avec le texte « {c} »|Crée une note {p} : {c}|Crée la note {p} avec le texte : {c}|Nouvelle note {p} : {c}|Écris {c} dans une nouvelle note {p}|Crée une note {p} avec le texte "{c}"|Crée une note {p} qui dit « {c} »|Enregistre une note {p} avec le contenu {c}|Crée une note {p} avec le texte : {c}|Crée une note {p} avec le texte {c}|Crée une nouvelle note {p} : {c}|Crée {p} avec le texte : {c}|Crée une note appelée {p} avec le contenu : {c}|Écris une note {p} : {c}',
+ 'zh': '新建笔记{p}，内容是：{c}|创建笔记{p}，内容：{c}|创建{p}，写上“{c}”|新建{p}：{c}|写一篇笔记{p}，内容是“{c}”|创建笔记 {p}，内容为：{c}|新建一篇笔记{p}，写：{c}|新建笔记 {p}，内容是：{c}|新建 {p}，内容：{c}|创建一个笔记 {p}，内容是“{c}”|写一个新笔记 {p}：{c}|新建一篇笔记 {p}，内容为{c}'}
 APPEND = {
- 'en': 'Add {c} to {p}|Add "{c}" to {p}.|Add "{c}" to the note {p}|Append {c} to {p}|Append "{c}" to {p}|Add to {p}: {c}|Note in {p}: {c}|Add the line "{c}" to {p}.|Append to {p}: {c}|Put {c} in {p}|Add the text "{c}" at the end of {p}',
- 'fr': 'Ajoute {c} à {p}|Ajoute « {c} » à {p}.|Ajoute « {c} » à la note {p}|Ajoute à {p} : {c}|Note dans {p} : {c}|Ajoute "{c}" à {p}|Ajoute la ligne « {c} » à {p}.|Ajoute {c} dans {p}|Ajoute ceci à {p} : {c}|Ajoute le texte « {c} » à la fin de {p}',
- 'zh': '在{p}里加上“{c}”|在{p}里写上{c}|在{p}末尾添加：{c}|把“{c}”加到{p}|往{p}里添加{c}|在笔记{p}里加一行“{c}”|给{p}添加：{c}|在{p}中追加：{c}|把{c}写到{p}里'}
+ 'en': 'Add {c} to {p}|Add "{c}" to {p}.|Add "{c}" to the note {p}|Append {c} to {p}|Append "{c}" to {p}|Add to {p}: {c}|Note in {p}: {c}|Add the line "{c}" to {p}.|Append to {p}: {c}|Put {c} in {p}|Add the text "{c}" at the end of {p}|Add to the note {p}: {c}|Append to the note {p}: {c}|Add this to {p}: {c}|Add a line to {p}: {c}|Write in {p}: {c}|add to my note {p}: {c}',
+ 'fr': 'Ajoute {c} à {p}|Ajoute « {c} » à {p}.|Ajoute « {c} » à la note {p}|Ajoute à {p} : {c}|Note dans {p} : {c}|Ajoute "{c}" à {p}|Ajoute la ligne « {c} » à {p}.|Ajoute {c} dans {p}|Ajoute ceci à {p} : {c}|Ajoute le texte « {c} » à la fin de {p}|Ajoute à la note {p} : {c}|Ajoute une ligne à {p} : {c}|Écris dans {p} : {c}|Ajoute dans la note {p} : {c}|Ajoute à ma note {p} : {c}',
+ 'zh': '在{p}里加上“{c}”|在{p}里写上{c}|在{p}末尾添加：{c}|把“{c}”加到{p}|往{p}里添加{c}|在笔记{p}里加一行“{c}”|给{p}添加：{c}|在{p}中追加：{c}|把{c}写到{p}里|在 {p} 里加一句：{c}|在{p}里加一句：{c}|在 {p} 里写上：{c}|在笔记 {p} 里添加：{c}|往 {p} 里加一行：{c}|在 {p} 末尾加上“{c}”|给 {p} 加一条：{c}|把“{c}”加到 {p} 里'}
 HELLO = {
  'en': "Hello|Hi!|Hey|Good morning|Who are you?|What can you do?|help|Help|Thanks!|Thank you|How are you?|What are you?|Are you an AI?|Good evening|Hello there|What model are you?|hi|hello!|Hi there|Thanks a lot.|What's your name?|How can you help me?|ok|Bye",
  'fr': "Bonjour|Salut !|Bonsoir|Qui es-tu ?|Que peux-tu faire ?|Aide|aide|Merci !|Merci|Comment ça va ?|Qu'est-ce que tu es ?|Es-tu une IA ?|Coucou|Quel modèle es-tu ?|Merci beaucoup.|Comment t'appelles-tu ?|Que sais-tu faire ?|d'accord|Au revoir|Bonjour !",

@@ -41,6 +41,11 @@ class Note:
         if R.random() < .75 and '/' not in self.title: self.title = self.path.rsplit('/', 1)[-1].rsplit('.', 1)[0] if R.random() < .6 else self.title
         n = R.choice([1, 1, 2, 2, 3, 3, 4, 5, 6]) if size > 1 else R.choice([1, 1, 2, 2, 3])
         self.blocks = [passage(lang, R.choice([.5, .7, 1, 1.4]) * min(1, size)) for _ in range(n)]
+        self.headed = {i for i in range(n) if R.random() < .3}  # blocks after a heading, counted from the second
+
+    def opening(self):
+        """What an answer about the whole note quotes: the first two blocks, the second unless it has its own heading."""
+        return '\n\n'.join(self.blocks[:1 if 0 in self.headed else 2])
 
     def render(self):
         lang, out = self.lang, ''
@@ -49,22 +54,23 @@ class Note:
             lines = [f'tags: [{tags}]', f'date: 20{R.randint(10, 29)}-{R.randint(1, 12):02}-{R.randint(1, 28):02}', f'title: {self.title}', f'author: {R.choice(words.NAMES)}']
             R.shuffle(lines); out += '---\n' + '\n'.join(lines[:R.randint(1, 3)]) + '\n---\n' + R.choice(['', '\n'])
         if R.random() < .8: out += f'# {self.title}' + R.choice(['\n\n', '\n\n', '\n\n', '\n'])
-        if R.random() < .12: out += '## ' + title(lang) + '\n\n'
+        if R.random() < .1: out += '## ' + title(lang) + '\n\n'
         out += self.blocks[0]
-        for b in self.blocks[1:]:
-            if R.random() < .3: out += '\n\n' + '#' * R.randint(2, 3) + ' ' + title(lang)
+        for i, b in enumerate(self.blocks[1:]):
+            if i in self.headed: out += '\n\n' + '#' * R.randint(2, 3) + ' ' + title(lang)
             out += '\n\n' + b
         return out + R.choice(['', '', '\n']) + (R.choice(CUT).format(n=R.randint(20, 900)) if R.random() < .04 else '')
 
     def found(self):
-        """The passage a search shows: one block, seldom cut."""
-        b = R.choice(self.blocks)
-        if len(b) > 400: b = b[:R.randint(300, 400)].rstrip() + R.choice(['…', '…', ' …', ''])
-        elif R.random() < .05: b = '…' + b[R.randrange(max(1, len(b) // 2)):].lstrip()
+        """The passage a search shows: one block on one line, cut at 400 characters."""
+        b = ' '.join(R.choice(self.blocks).split())
+        if len(b) > 400 or R.random() < .05:
+            i = R.randrange(max(1, len(b) // 2)) if R.random() < .5 else 0; j = min(len(b), i + R.randint(60, 400))
+            b = ('… ' if i else '') + b[i:j].strip() + (' …' if j < len(b) else '')
         return b.strip() or '…'
 
 
-CUT = ['\n\n[The note goes on: {n} more lines]', '\n\n… ({n} lines more; call again with offset)', '\n[cut here, {n} more characters]']
+CUT = ['\n[cut here: line {n} of 950 is next; read on with offset {n}]', '\n[cut here: line {n} of 950 is next; read on with offset {n}]', '\n\n… ({n} lines more)']
 
 
 def result_text(hits, style):
@@ -88,8 +94,8 @@ def find(lang, by, query, size):
     hits = [(n, n.found()) for n in notes]
     style = 'ours' if R.random() < .92 else R.choice(['md', 'dash', 'json'])
     first, shown = hits[0]
-    if style == 'dash': shown = shown.split('\n')[0]
-    out.append(tool(result_text(hits, style)))
+    body = result_text(hits, style) + (f'\n\n(Not all notes are indexed yet: {R.randint(1, 99)} of {R.randint(100, 999)} were searched.)' if R.random() < .02 else '')
+    out.append(tool(body))
     if r: out += [call(r, {arg(r): first.path}), tool(first.render())]
     return out + [asst(FROM[lang].format(p=first.path, q=quote(shown)))]
 
@@ -116,7 +122,7 @@ def search_for(lang, by, size):
     return [user(f.format(t=t))] + find(lang, by, t, size)
 
 
-AMBIGUOUS = ('What ', 'Show me {p}', 'Que ', "Qu'", 'Montre-moi {p}', '看看', '给我看', '{p}里', 'Read {p} to me')
+AMBIGUOUS = ('What is in {p}', 'What does {p}', 'What is written', 'Que contient {p}', 'Que dit {p}', "Qu'", '{p}里', 'Read {p} to me')  # read only a path
 
 
 def read(lang, by, size):
@@ -128,26 +134,26 @@ def read(lang, by, size):
     if R.random() < .1: return out + unreadable(lang, by, p, size)
     body = n.render()
     if R.random() < .03: return out + [tool(R.choice(['', '\n', f'# {n.title}\n'])), asst(EMPTY[lang])]
-    return out + [tool(body), asst(SAYS[lang].format(p=p, q=quote(n.blocks[0])))]
+    return out + [tool(body), asst(SAYS[lang].format(p=p, q=quote(n.opening())))]
 
 
-ERRORS = ['{p}: no such note', 'The user declined this tool call.', 'Permission denied', 'denied by the user', 'timed out after 30 s', 'the server is not running',
+ERRORS = ['{p}: no such note', 'The path `{p}` leads out of the folder of notes.', 'The path `{p}` is not a Markdown note; notes end in .md.', 'The user denied this call.', '`{p}` could be `a/{p}` or `b/{p}`; give the whole path.', 'The user declined this tool call.', 'Permission denied', 'denied by the user', 'timed out after 30 s', 'the server is not running',
           'the path leaves the vault: {p}', 'The user said no to this call.', 'cancelled', 'the note is larger than 1 MB: {p}', 'not a Markdown file: {p}', 'The call was denied.']
-MISSING = ['No note at {p}.', 'note not found: {p}', 'there is no note {p}', 'no such note: {p}', 'file not found', 'ENOENT: no such file or directory, open {p}', 'There is no note called “{p}”.', 'not found: {p}', 'no note `{p}` in this vault']
+MISSING = ['There is no note `{p}`.', 'There is no note `{p}`.', 'There is no note `{p}`; similar names: `{q}`, `{r}`.', 'There is no note `{p}`; similar names: `{q}`.', 'No note at {p}.', 'note not found: {p}', 'there is no note {p}', 'no such note: {p}', 'file not found', 'ENOENT: no such file or directory, open {p}', 'There is no note called “{p}”.', 'not found: {p}', 'no note `{p}` in this vault']
 
 
 def unreadable(lang, by, p, size):
     """A missing note is searched for; any other error is told."""
     head = R.choice(['', 'error: ', 'Error: '])
     if R.random() < .6 and 'search' in by:
-        return [tool(head + R.choice(MISSING).format(p=p))] + find(lang, by, p, min(size, .8))
+        return [tool(head + R.choice(MISSING).format(p=p, q=path_of(title(lang), lang), r=path_of(title(lang), lang)))] + find(lang, by, p, min(size, .8))
     e = head + R.choice(ERRORS).format(p=p)
     return [tool(e), asst(FAILED[lang].format(e=e))]
 
 
 def listing(lang, by, size):
     s = by['list']; args = {}; q = R.choice(LIST[lang])
-    if R.random() < .35:
+    if R.random() < .6:
         f = R.choice(words.FOLDERS[lang]) if R.random() < .6 else path_of(title(lang), lang).split('/')[0].replace('.md', '')
         key = (s[1] + s[2])[0]; args = {key: f}
         return _listed(lang, s, size, R.choice(LIST_IN[lang]).format(f=f), args)
@@ -156,11 +162,11 @@ def listing(lang, by, size):
 
 def _listed(lang, s, size, q, args):
     k = R.choice([0, 1, 2, 3, 5, 7, 8, 9, 10, 12, 15, 25]) if size > .7 else R.randint(1, 9)
-    style = R.choice(['- {p}', '- {p}', '{p}', '- {t} ({p})', '{t} ({p})', '{p} — {t}', '[FILE] {p}'])
+    style = R.choice(['- {p}'] * 9 + ['{p}', '- {t} ({p})', '{t} ({p})', '{p} — {t}', '[FILE] {p}'])
     lines = [style.format(p=n, t=title(lang)) for n in (path_of(title(lang), R.choice(LANGS) if R.random() < .3 else lang) for _ in range(k))]
-    body = '\n'.join(lines) or R.choice(['No notes.', '', 'There are no notes here.'])
-    if R.random() < .25 and lines: body = R.choice([f'{k} notes\n', f'{k} notes:\n', f'Notes 1 to {k} of {R.randint(k, 99)}:\n']) + body
-    if R.random() < .25 and lines: body += R.choice(['\n\nMore notes: call again with cursor {c}', '\nnext cursor: {c}', '\n… {c} more']).format(c=R.randint(10, 99))
+    body = '\n'.join(lines) or R.choice(['No notes.', 'No notes.', '', 'There are no notes here.'])
+    if R.random() < .08 and lines: body = R.choice([f'{k} notes\n', f'{k} notes:\n', f'Notes 1 to {k} of {R.randint(k, 99)}:\n']) + body
+    if R.random() < .25 and lines: body += R.choice(['\n({c} more; the cursor for the next is "{p}")', '\n({c} more; the cursor for the next is "{p}")', '\nnext cursor: {c}', '\n… {c} more']).format(c=R.randint(10, 99), p=path_of(title(lang), lang))
     shown = [x if x.startswith('- ') else '- ' + x for x in lines[:LISTED]] + (['- …'] if k > LISTED else [])
     return [user(q), call(s, args), tool(body), asst(YOURS[lang].format(l='\n'.join(shown)) if lines else NONE_LISTED[lang])]
 
@@ -176,11 +182,11 @@ def write(lang, by, size, role):
     out = [user(f.format(p=p, c=c)), call(s, {path_key: p, text_key: c})]
     if R.random() < .8:
         done = R.choice(WRITTEN).format(p=p if p.endswith('.md') else p + '.md', n=len(c)); return out + [tool(done), asst(WROTE[lang].format(p=p))]
-    e = R.choice(['', 'error: ', 'Error: ']) + R.choice(ERRORS[1:] + ['there is already a note at {p}', 'the note {p} already exists', '{p} exists; use append_note']).format(p=p)
+    e = R.choice(['', 'error: ', 'Error: ']) + R.choice(ERRORS[1:] + ['There is already a note `{p}`, and notes are never overwritten; use append_note to add to it.', 'There is no note `{p}`.', 'There is already a note `{p}`, and notes are never overwritten; use append_note to add to it.', 'the note {p} already exists', '{p} exists; use append_note']).format(p=p)
     return out + [tool(e), asst(FAILED[lang].format(e=e))]
 
 
-WRITTEN = ['Created {p}', 'Created {p}.', 'Wrote {p}.', 'Appended to {p}.', 'Appended {n} bytes to {p}', 'Added to {p}', 'ok', 'Note saved.', 'Wrote {n} bytes to {p}', 'Successfully wrote to {p}', 'Created note {p} ({n} characters).', 'Appended {n} characters to {p}.']
+WRITTEN = ['Created {p}', 'Created {p}', 'Appended to {p}', 'Appended to {p}', 'Created {p}', 'Appended to {p}', 'Created {p}.', 'Wrote {p}.', 'Appended to {p}.', 'Appended {n} bytes to {p}', 'Added to {p}', 'ok', 'Note saved.', 'Wrote {n} bytes to {p}', 'Successfully wrote to {p}', 'Created note {p} ({n} characters).', 'Appended {n} characters to {p}.']
 
 
 def fixed(questions, answers, lang, by):
@@ -213,7 +219,7 @@ def files(lang, by, size):
     root = R.choice(['', '', '/srv/notes/', '/home/me/notes/', '/tmp/vault/', 'C:/Users/me/'])
     if kind == 'read':
         s, p = by['fs_read_text_file'], root + n.path
-        return [user(R.choice(READ[lang]).format(p=p)), call(s, {'path': p}), tool(n.render()), asst(SAYS[lang].format(p=p, q=quote(n.blocks[0])))]
+        return [user(R.choice(READ[lang]).format(p=p)), call(s, {'path': p}), tool(n.render()), asst(SAYS[lang].format(p=p, q=quote(n.opening())))]
     if kind == 'list':
         s = by['fs_list_directory']; f = R.choice(['.', root.rstrip('/') or '.', R.choice(words.FOLDERS[lang])])
         q = R.choice({'en': ['List the files in {f}', 'What is in the folder {f}?', 'List {f}'], 'fr': ['Liste les fichiers de {f}', 'Quels fichiers y a-t-il dans {f} ?'], 'zh': ['列出{f}里的文件', '{f}里有哪些文件？']}[lang]) if f != '.' else R.choice(LIST[lang])
@@ -225,7 +231,7 @@ def files(lang, by, size):
     out = [user(q or R.choice(SEARCH[lang]).format(t=t)), call(s, {'path': '.', 'pattern': q.rstrip(' ?.!？。！…').strip() if q else t})]
     if R.random() < .2: return out + [tool('No matches found'), asst(NOTHING[lang].format(q=q.rstrip(' ?.!？。！…').strip() if q else t))]
     paths = [root + n.path] + [root + path_of(title(lang), lang) for _ in range(R.randint(0, 3))]
-    return out + [tool('\n'.join(paths)), call(r, {'path': paths[0]}), tool(n.render()), asst(SAYS[lang].format(p=paths[0], q=quote(n.blocks[0])))]
+    return out + [tool('\n'.join(paths)), call(r, {'path': paths[0]}), tool(n.render()), asst(SAYS[lang].format(p=paths[0], q=quote(n.opening())))]
 
 
 def episode(lang, by, size):
@@ -237,7 +243,7 @@ def episode(lang, by, size):
     if 'fs_search_files' in by and R.random() < (.2 if 'search' in by else 1): return files(lang, by, size)
     if 'search' not in by:
         return other(lang, by) if others else fixed(HELLO, HELLO_A, lang, by)
-    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out'], [46, 10, 15, 7, 7, 8, 4, 3])[0]
+    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out'], [44, 7, 17, 12, 6, 7, 3, 3])[0]
     if kind in ('create', 'append') and kind in by: return write(lang, by, size, kind)
     if kind == 'list' and kind in by: return listing(lang, by, size)
     if kind == 'read': return read(lang, by, size)

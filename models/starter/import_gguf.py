@@ -19,6 +19,7 @@ def read(path):
     sd = {}
     for t in gguf.GGUFReader(path).tensors:
         x = torch.tensor(gguf.dequantize(t.data, t.tensor_type).astype('float32')).reshape(tuple(int(n) for n in reversed(t.shape)))
+        if t.name == 'rope_freqs.weight': continue
         if t.name == 'token_embd.weight': sd['emb.weight'] = x
         elif t.name == 'output_norm.weight': sd['norm.weight'] = x
         else:
@@ -61,7 +62,7 @@ def grow(sd, old, new, seed=0):
 
 if __name__ == '__main__':
     ap = argparse.ArgumentParser()
-    ap.add_argument('gguf'); ap.add_argument('out'); ap.add_argument('--tokenizer', help='also write the tokenizer found in the file')
+    ap.add_argument('gguf'); ap.add_argument('out')
     for k in ('vocab', 'd', 'layers', 'heads', 'ff'): ap.add_argument('--' + k, type=int)
     a = ap.parse_args(); sd, old = read(a.gguf); new = {k: getattr(a, k) or v for k, v in old.items()}
     save(grow(sd, old, new), a.out); print(json.dumps(old), '->', json.dumps(new))

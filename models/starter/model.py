@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 HEAD = 64  # a head is 64 wide, so that some rotary dimensions stay nearly free of position for matching
 THETA = 500000.0
+FREE = 14  # rotary pairs from here on do not turn at all (rope_freqs in the GGUF): matching works at any distance
 
 
 def rope(x, cos, sin):
@@ -22,13 +23,14 @@ class Block(nn.Module):
         self.gate, self.up = nn.Linear(d, ff, bias=False), nn.Linear(d, ff, bias=False)
         self.down = nn.Linear(ff, d, bias=False)
 
-    def forward(self, x, cos, sin, past=None):
+    def forward(self, x, cos, sin, past=None, look=None):
         b, t, _ = x.shape; h = self.n1(x)
         q, k, v = (f(h).view(b, t, self.heads, HEAD).transpose(1, 2) for f in (self.q, self.k, self.v))
         q, k = rope(q, cos, sin).to(v.dtype), rope(k, cos, sin).to(v.dtype)
         if past is not None:
             if past: k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)
             past[:] = [k, v]
+        if look is not None: look.append((q[:, -1] @ k[:, -1].mT).float() / HEAD ** .5)
         causal = t > 1 and k.shape[2] == t
         mask = None
         if t > 1 and not causal: mask = torch.ones(t, k.shape[2], dtype=torch.bool).tril(k.shape[2] - t)
@@ -45,11 +47,13 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(Block(d, heads, ff) for _ in range(layers))
         self.norm = nn.RMSNorm(d, eps=1e-5)
         self.register_buffer('inv', 1.0 / (THETA ** (torch.arange(0, HEAD, 2).float() / HEAD)), persistent=False)
+        self.inv[FREE:] = 0
 
-    def hidden(self, ids, past=None, start=0):
+    def hidden(self, ids, past=None, start=0, look=None):
+        """`look` maps a layer to a list that receives the last head's attention scores."""
         f = torch.outer(torch.arange(start, start + ids.shape[1]).float(), self.inv)
         cos, sin = f.cos(), f.sin(); x = self.emb(ids)
-        for i, b in enumerate(self.blocks): x = b(x, cos, sin, None if past is None else past[i])
+        for i, b in enumerate(self.blocks): x = b(x, cos, sin, None if past is None else past[i], (look or {}).get(i))
         return self.norm(x)
 
     def logits(self, h): return h @ self.emb.weight.T

@@ -7,9 +7,9 @@ import words
 R = words.R
 SERVERS = ['notes'] * 14 + ['vault', 'mynotes', 'work', 'personal', 'obsidian', 'wiki', 'brain', 'carnet']
 OURS = {
+ 'list': ('list_notes', [], ['folder', 'limit', 'cursor']),
  'search': ('search_notes', ['query'], ['folder', 'limit']),
  'read': ('read_note', ['path'], ['heading', 'offset', 'limit']),
- 'list': ('list_notes', [], ['folder', 'limit', 'cursor']),
  'create': ('create_note', ['path', 'content'], []),
  'append': ('append_note', ['path', 'content'], []),
 }
@@ -36,7 +36,7 @@ SMALL = [('get_current_time', ['timezone'], []), ('convert_time', ['source_timez
 
 def _sig(name, req, opt):
     order = list(req) + list(opt)
-    if R.random() < .25: R.shuffle(order)
+    if R.random() < .15: R.shuffle(order)
     elif R.random() < .2: order.sort()
     return name, list(req), list(opt), order
 
@@ -62,13 +62,13 @@ def toolset():
     elif r < .90: by = _vary()
     else: by = {}
     groups = [list(by.values())]
-    if R.random() < (.14 if by else .7):
+    if R.random() < (.06 if by else .7):
         pre = R.choice(['everything__', 'everything__', 'test__', ''])
         g = _server(pre, EVERYTHING if R.random() < .6 else R.sample(EVERYTHING, R.randint(2, 8))); groups.append(g)
         for n, role in (('echo', 'echo'), ('get-sum', 'sum'), ('trigger-long-running-operation', 'long')):
             for t in g:
                 if t[0] == pre + n: by[role] = t
-    if R.random() < (.1 if by else .9):
+    if R.random() < (.04 if by else .9):
         pre = R.choice(['fs__', 'filesystem__', 'files__', '']); g = _server(pre, FILESYSTEM); groups.append(g)
         for t in g: by['fs_' + t[0][len(pre):]] = t
     if R.random() < .15:
@@ -77,7 +77,7 @@ def toolset():
             if t[0] == pre + 'get_current_time': by['time'] = t
     R.shuffle(groups)
     tools = [t for g in groups for t in g]
-    if R.random() < .4: R.shuffle(tools)
+    if R.random() < .3: R.shuffle(tools)
     return tools, by
 
 

@@ -1,30 +1,36 @@
 """Trains the starter on generated dialogues: Muon for the matrices, AdamW for embeddings and norms, bf16 on the CPU.
 
 Small batches and many steps: copying is learned per step, not per token. Only what the assistant says is a target,
-and the repetition of a found passage inside the note that was read (free practice in copying).
+and the repetition of a found passage inside the note that was read (free practice in copying). The last head of two
+layers is told where to look (the place a token is copied from); left alone, copying takes many times as long to appear.
 """
 import argparse
 import os
 import time
 
+import numpy as np
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
 import gen
-from model import load, save
+from circuit import CODE, LAYER
+from model import HEAD, load, save
 
 ap = argparse.ArgumentParser()
 ap.add_argument('--init', required=True); ap.add_argument('--out', required=True); ap.add_argument('--tok', default='tok.json')
 ap.add_argument('--minutes', type=float, default=10); ap.add_argument('--decay', type=float, default=.4, help='part of the time with falling rate')
 ap.add_argument('--tokens', type=int, default=2048); ap.add_argument('--maxlen', type=int, default=1536); ap.add_argument('--long', type=float, default=.3)
 ap.add_argument('--lr', type=float, default=.015); ap.add_argument('--adam', type=float, default=3e-3); ap.add_argument('--seed', type=int, default=0); ap.add_argument('--threads', type=int, default=2)
-ap.add_argument('--drill', type=float, default=.2); ap.add_argument('--warm', type=int, default=100)
+ap.add_argument('--drill', type=float, default=.2); ap.add_argument('--look', type=float, default=.3, help='weight of the loss on where to look'); ap.add_argument('--layers', default='2,3')
+ap.add_argument('--frozen', action='store_true', help='the checkpoint has code dimensions')
+ap.add_argument('--warm', type=int, default=100)
 
 
 class Muon:
     """Orthogonalised momentum; matrices of one shape are stepped together."""
-    def __init__(self, params, mom=.95, decay=.02):
+    def __init__(self, params, mom=.95, decay=0.0):
         self.mom, self.decay, self.groups, self.state = mom, decay, {}, {}
         for p in params: self.groups.setdefault((min(p.shape), max(p.shape)), []).append((p, p.size(0) > p.size(1)))
 
@@ -57,6 +63,21 @@ def repeats(ids, mask, least=6):
         seen[key] = i
 
 
+def origins(ids, mask, least=6):
+    """For each target, where it is copied from (the best match before and after), 0 if from nowhere; -1 elsewhere."""
+    x = np.asarray(ids); n = len(x); out = np.full(n, -1); same = x[:, None] == x[None, :]
+    back = np.zeros((n, n), np.int16); ahead = np.zeros((n + 1, n + 1), np.int16)
+    for i in range(n):
+        back[i, 1:] = back[i - 1, :-1] if i else 0
+        back[i] = (np.minimum(back[i], 23) + 1) * same[i]
+        j = n - 1 - i; ahead[j, :n] = (np.minimum(ahead[j + 1, 1:], 7) + 1) * same[j]
+    for i in np.flatnonzero(np.asarray(mask[1:], bool)):
+        if i < 1: continue
+        a = ahead[i + 1, 1:i + 1]; score = (a > 0) * (a + back[i, :i]); best = int(score.argmax())
+        out[i] = best + 1 if score[best] >= least else 0  # 0: the first token, where there is nothing to copy
+    return out.tolist()
+
+
 class Source:
     """Batches of about equally long sequences."""
     def __init__(self, tk, a): self.tk, self.a, self.pool = tk, a, []
@@ -64,45 +85,82 @@ class Source:
     def sample(self):
         R, a = gen.R, self.a
         while True:
-            long = R.random() < a.long; size = R.choice([.3, .5, .7]) if not long else R.choice([1, 1, 1.4])
+            long = R.random() < a.long; size = R.choice([.3, .5, .7]) if not long else R.choice([.8, 1, 1.4])
             if R.random() < a.drill:
                 src, key, dst = gen.drill(gen.pick_lang(), size)
                 ids, mask = encode(self.tk, [(src + '<tool_call>' + key, False), (dst + '<|im_end|>', True)])
             else:
                 tools, turns = gen.dialogue(size, 3 if long else 2)
                 ids, mask = encode(self.tk, gen.render(tools, turns)); repeats(ids, mask)
-            if len(ids) <= a.maxlen: return ids, mask
+            if len(ids) <= a.maxlen: return ids, mask, origins(ids, mask) if a.look else [-1] * len(ids)
 
     def batch(self):
         if len(self.pool) < 64:
             self.pool += [self.sample() for _ in range(192)]; self.pool.sort(key=lambda x: len(x[0]))
         i = gen.R.randrange(len(self.pool)); n = max(1, self.a.tokens // len(self.pool[i][0])); lo = max(0, i - n + 1)
         chunk = self.pool[lo:i + 1]; del self.pool[lo:i + 1]
-        L = max(len(x[0]) for x in chunk); ids = torch.zeros(len(chunk), L, dtype=torch.long); mask = torch.zeros(len(chunk), L, dtype=torch.bool)
-        for j, (x, y) in enumerate(chunk): ids[j, :len(x)] = torch.tensor(x); mask[j, :len(y)] = torch.tensor(y)
-        return ids[:, :-1], ids[:, 1:], mask[:, 1:]
+        L = max(len(x[0]) for x in chunk); ids = torch.zeros(len(chunk), L, dtype=torch.long); mask = torch.zeros(len(chunk), L, dtype=torch.bool); org = torch.full((len(chunk), L), -1)
+        for j, (x, y, z) in enumerate(chunk): ids[j, :len(x)] = torch.tensor(x); mask[j, :len(y)] = torch.tensor(y); org[j, :len(z)] = torch.tensor(z)
+        return ids[:, :-1], ids[:, 1:], mask[:, 1:], org[:, :-1]
+
+
+def astray(look, org):
+    """-> loss of the told heads, share of places where the last of them looks right"""
+    if not look or not (org >= 0).any(): return torch.zeros(()), 0.
+    b, i = torch.nonzero(org >= 0, as_tuple=True); goal = org[b, i]; later = torch.arange(org.shape[1])[None] > i[:, None]; loss = 0; right = 0.
+    for (scores,) in look.values():
+        s = scores[b, i].masked_fill(later, -1e9); loss = loss + F.cross_entropy(s, goal); right = (s.argmax(-1) == goal).float().mean().item()
+    return loss / len(look), right
+
+
+def freeze(m):
+    """Clears the gradients of the code dimensions (see circuit.py): noise there would be spelled out as tokens."""
+    old = m.cfg['d'] - CODE; m.emb.weight.grad[:, old:] = 0
+    for i, b in enumerate(m.blocks):
+        b.o.weight.grad[old:] = 0; b.down.weight.grad[old:] = 0
+        if i == LAYER: b.o.weight.grad[:, -HEAD:] = 0; b.v.weight.grad[-HEAD:] = 0
+
+
+def progress(t0, minutes, world):
+    """Part of the time that has passed, the same in all processes."""
+    fr = torch.tensor((time.time() - t0) / (minutes * 60))
+    if world > 1: dist.broadcast(fr, 0)
+    return fr.item()
+
+
+def share(params):
+    """Averages the gradients of all processes."""
+    flat = torch.cat([p.grad.flatten() for p in params]); dist.all_reduce(flat); flat /= dist.get_world_size(); at = 0
+    for p in params: p.grad.copy_(flat[at:at + p.numel()].view_as(p)); at += p.numel()
 
 
 def main():
-    a = ap.parse_args(); torch.set_num_threads(a.threads); torch.manual_seed(a.seed); gen.R.seed(1000 + a.seed)
+    a = ap.parse_args(); torch.set_num_threads(a.threads); torch.manual_seed(a.seed)
+    # On a busy machine two processes of one thread (started by torchrun) beat one process of two threads.
+    world = int(os.environ.get('WORLD_SIZE', 1)); rank = int(os.environ.get('RANK', 0)); gen.R.seed(1000 + a.seed + 77 * rank)
+    if world > 1: dist.init_process_group('gloo')
     tk = Tokenizer.from_file(a.tok); m = load(a.init); src = Source(tk, a)
     named = list(m.named_parameters()); mats = [p for n, p in named if p.dim() == 2 and 'emb' not in n]; rest = [p for n, p in named if p.dim() != 2 or 'emb' in n]
     muon, adam = Muon(mats), torch.optim.AdamW(rest, lr=a.adam, betas=(.9, .95), weight_decay=0.0)
     print('params', sum(p.numel() for _, p in named) / 1e6, m.cfg, flush=True)
-    t0 = time.time(); step = seen = 0; el = ea = None; tgen = 0
-    while (fr := (time.time() - t0) / (a.minutes * 60)) < 1:
+    t0 = time.time(); step = seen = 0; ema = None; tgen = 0
+    while (fr := progress(t0, a.minutes, world)) < 1:
         rate = min(1, (step + 1) / a.warm) * (1 if fr < 1 - a.decay else max(.01, (1 - fr) / a.decay))
-        t1 = time.time(); x, y, mk = src.batch(); tgen += time.time() - t1
-        with torch.autocast('cpu', dtype=torch.bfloat16): lg = m.logits(m.hidden(x)[mk])
-        lg = lg.float(); tg = y[mk]; loss = F.cross_entropy(lg, tg); loss.backward()
+        look = {int(k): [] for k in a.layers.split(',')} if a.look else {}; t1 = time.time(); x, y, mk, org = src.batch(); tgen += time.time() - t1
+        with torch.autocast('cpu', dtype=torch.bfloat16): lg = m.logits(m.hidden(x, look=look)[mk])
+        lg = lg.float(); tg = y[mk]; loss = F.cross_entropy(lg, tg); aux, seen_at = astray(look, org)
+        (loss + a.look * aux).backward()
+        if world > 1: share([p for _, p in named])
+        if a.frozen: freeze(m)
         torch.nn.utils.clip_grad_norm_(rest, 1.0); muon.step(a.lr * rate)
         for g in adam.param_groups: g['lr'] = a.adam * rate
         adam.step(); m.zero_grad(set_to_none=True); step += 1; seen += x.numel()
         acc = (lg.argmax(-1) == tg).float().mean().item()
-        el, ea = (loss.item(), acc) if el is None else (.98 * el + .02 * loss.item(), .98 * ea + .02 * acc)
-        if step % 100 == 0 or step in (10, 30): print(f'{step} {seen / 1e6:.2f}M tok loss {el:.4f} acc {ea:.4f} {seen / (time.time() - t0):.0f} tok/s {time.time() - t0:.0f}s gen {tgen:.0f}s rate {rate:.2f}', flush=True)
-        if step % 250 == 0: save(m, a.out + '.tmp'); os.replace(a.out + '.tmp', a.out)
-    save(m, a.out); print('done', step, seen, el, ea)
+        now = (loss.item(), acc, aux.item(), seen_at); ema = now if ema is None else tuple(.98 * e + .02 * n for e, n in zip(ema, now))
+        if rank: continue
+        if step % 100 == 0 or step in (10, 30): print(f'{step} {seen / 1e6:.2f}M tok loss {ema[0]:.4f} acc {ema[1]:.4f} look {ema[2]:.3f} {ema[3]:.3f} {seen / (time.time() - t0):.0f} tok/s {time.time() - t0:.0f}s gen {tgen:.0f}s rate {rate:.2f}', flush=True)
+        if step % 100 == 0: save(m, a.out + '.tmp'); os.replace(a.out + '.tmp', a.out)
+    if rank == 0: save(m, a.out); print('done', step, seen, ema)
 
 
 if __name__ == '__main__': main()

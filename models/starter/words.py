@@ -17,7 +17,9 @@ def _load(path, lo=2, hi=13):
 EN_ALL = _load('/usr/share/dict/american-english')
 EN_LOWER = [w for w in EN_ALL if w.islower()]
 NAMES = [w for w in EN_ALL if w[0].isupper() and w[1:].islower() and len(w) < 10]
+EN_SHORT = [w for w in EN_LOWER if len(w) < 8]
 FR_LOWER = [w for w in _load('/usr/share/dict/french') if w.islower()]
+FR_SHORT = [w for w in FR_LOWER if len(w) < 8]
 FR_ACCENT = [w for w in FR_LOWER if not w.isascii()]
 
 EN_COMMON = """garden recipe budget travel meeting project idea book reading health sleep coffee bread family photo server backup
@@ -80,9 +82,9 @@ def word(lang='en'):
     if r < .05: return number()
     if r < .15: return R.choice(NAMES)
     if lang == 'fr':
-        if r < .45: return R.choice(FR_COMMON)
-        return R.choice(FR_ACCENT) if r < .62 else R.choice(FR_LOWER)
-    return R.choice(EN_COMMON) if r < .5 else R.choice(EN_LOWER)
+        if r < .5: return R.choice(FR_COMMON)
+        return R.choice(FR_ACCENT) if r < .6 else R.choice(FR_SHORT) if r < .88 else R.choice(FR_LOWER)
+    return R.choice(EN_COMMON) if r < .45 else R.choice(EN_SHORT) if r < .85 else R.choice(EN_LOWER)
 
 
 def phrase(lang='en', a=1, b=3):
