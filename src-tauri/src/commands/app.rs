@@ -1,9 +1,7 @@
 //! The frame of the window: its view, its news, its links.
 
 use lectern_app::view::{AppNews, AppView, Problem};
-use tauri::AppHandle;
 use tauri::ipc::Channel;
-use tauri_plugin_opener::OpenerExt;
 
 use super::Desk;
 use crate::links;
@@ -27,9 +25,10 @@ pub async fn subscribe(desk: Desk<'_>, on_news: Channel<AppNews>) -> Result<(), 
 }
 
 #[tauri::command]
-pub async fn open_link(app: AppHandle, url: String) -> Result<(), Problem> {
+pub async fn open_link(url: String) -> Result<(), Problem> {
     let url = links::openable(&url)?;
-    app.opener().open_url(url.as_str(), None::<&str>).map_err(|error| {
+    // The function alone; the plugin would add commands and a script of its own to the page.
+    tauri_plugin_opener::open_url(url.as_str(), None::<&str>).map_err(|error| {
         Problem::new("link_not_opened", format!("{url} could not be opened: {error}"))
             .hint("Check which program opens web pages on this computer, or copy the link.")
     })
