@@ -17,7 +17,7 @@ use crate::tool::{Progress, WireDirection};
 /// One thing that happened in a turn. As JSON the fields of `kind` stand beside the others, told apart by `kind`:
 /// `{"conversation":"…","turn":"…","seq":3,"at":"2026-11-20T22:30:00.123Z","kind":"text_delta","text":"Hel"}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub struct Event {
     /// The conversation.
     pub conversation: ConversationId,
@@ -36,7 +36,7 @@ pub struct Event {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub enum EventKind {
     /// The turn began; the user's message is stored.
     TurnStarted {
@@ -167,7 +167,7 @@ pub enum EventKind {
 
 /// What one step cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub struct StepStats {
     /// Tokens.
     pub usage: Usage,
@@ -180,7 +180,7 @@ pub struct StepStats {
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub enum TurnOutcome {
     /// The assistant answered without asking for a tool.
     Completed,
@@ -198,7 +198,7 @@ pub enum TurnOutcome {
 /// Why a turn failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS, thiserror::Error)]
 #[error("{message}")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub struct TurnError {
     /// What kind; the UI chooses its words by this.
     pub code: TurnErrorCode,
@@ -226,7 +226,7 @@ impl TurnError {
 /// Kinds of turn errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", content = "model", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/event.ts")]
 pub enum TurnErrorCode {
     /// The model failed.
     Model(ModelErrorCode),

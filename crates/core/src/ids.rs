@@ -8,7 +8,7 @@ macro_rules! id {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
         #[serde(transparent)]
-        #[ts(export, export_to = "core.ts")]
+        #[ts(export, export_to = "core/ids.ts")]
         pub struct $name(pub String);
 
         impl $name {

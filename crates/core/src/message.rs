@@ -17,7 +17,7 @@ pub type Opaque = Value;
 /// One entry of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "role", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub enum Message {
     /// What the user wrote.
     User(UserMessage),
@@ -29,7 +29,7 @@ pub enum Message {
 
 /// What the user wrote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct UserMessage {
     /// Text, images and resources, in order.
     pub parts: Vec<Part>,
@@ -37,7 +37,7 @@ pub struct UserMessage {
 
 /// What the model answered in one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in the order in which they came.
     pub parts: Vec<Part>,
@@ -55,7 +55,7 @@ pub struct AssistantMessage {
 /// A typed piece of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub enum Part {
     /// Plain text or Markdown.
     Text {
@@ -74,7 +74,7 @@ pub enum Part {
 
 /// The model's reasoning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct Thinking {
     /// The text of the reasoning.
     pub text: String,
@@ -86,7 +86,7 @@ pub struct Thinking {
 
 /// What the model asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct ToolCall {
     /// Ties the result to the call.
     pub id: ToolCallId,
@@ -107,7 +107,7 @@ pub struct ToolCall {
 
 /// What came of one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct ToolResult {
     /// The call this answers.
     pub call: ToolCallId,
@@ -129,7 +129,7 @@ pub struct ToolResult {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub enum ToolOutcome {
     /// The tool did its work.
     Succeeded,
@@ -144,7 +144,7 @@ pub enum ToolOutcome {
 /// One piece of a tool result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub enum Content {
     /// Text.
     Text {
@@ -161,7 +161,7 @@ pub enum Content {
 
 /// Binary data with its type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct Blob {
     /// MIME type, e.g. `image/png`.
     pub mime: String,
@@ -171,7 +171,7 @@ pub struct Blob {
 
 /// A resource of an MCP server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct ResourceRef {
     /// E.g. `note:///Travel/Lyon.md`.
     pub uri: String,
@@ -185,7 +185,7 @@ pub struct ResourceRef {
 
 /// A place in a note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/message.ts")]
 pub struct Source {
     /// Path of the note within its vault, with `/`.
     pub path: String,

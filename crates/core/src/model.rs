@@ -26,7 +26,7 @@ pub trait ChatModel: Send + Sync {
 
 /// Capabilities are data, not methods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub struct ModelInfo {
     /// Our id.
     pub id: ModelId,
@@ -45,7 +45,7 @@ pub struct ModelInfo {
 /// How tools are brought to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub enum ToolMode {
     /// The model's own function calling (its template or its API knows tools).
     #[default]
@@ -92,7 +92,7 @@ pub enum ToolChoice {
 
 /// How tokens are chosen. What is unset is the model's own default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub struct Sampling {
     /// 0 always takes the likeliest token.
     pub temperature: Option<f32>,
@@ -156,7 +156,7 @@ pub enum Delta {
 
 /// What a reply cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub struct Usage {
     /// Tokens of the prompt, reused ones included.
     pub prompt_tokens: u32,
@@ -173,7 +173,7 @@ pub struct Usage {
 /// Why a reply ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub enum FinishReason {
     /// The model was done.
     Stop,
@@ -206,7 +206,7 @@ pub struct ModelError {
 /// Kinds of model errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/model.ts")]
 pub enum ModelErrorCode {
     /// The model file is missing or broken.
     BadModelFile,

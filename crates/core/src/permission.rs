@@ -12,7 +12,7 @@ use crate::tool::ToolSpec;
 /// How long a permission holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub enum Grant {
     /// This call.
     Once,
@@ -25,7 +25,7 @@ pub enum Grant {
 /// What the user answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub enum PermissionAnswer {
     /// It may run.
     Allow {
@@ -38,7 +38,7 @@ pub enum PermissionAnswer {
 
 /// A standing permission or prohibition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub struct Rule {
     /// What it is about.
     pub matches: RuleMatch,
@@ -49,7 +49,7 @@ pub struct Rule {
 /// What a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "on", rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub enum RuleMatch {
     /// Every tool.
     Everything,
@@ -68,7 +68,7 @@ pub enum RuleMatch {
 /// What a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub enum RuleEffect {
     /// Run without asking.
     Allow,
@@ -80,7 +80,7 @@ pub enum RuleEffect {
 
 /// All rules that hold for one turn; later rules win over earlier ones, a more exact match over a wider one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/permission.ts")]
 pub struct Policy {
     /// In the order in which they were given.
     pub rules: Vec<Rule>,

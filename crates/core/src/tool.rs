@@ -14,7 +14,7 @@ use crate::message::{ToolCall, ToolResult};
 
 /// A tool as it is offered to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/tool.ts")]
 pub struct ToolSpec {
     /// Public name, unique among all tools.
     pub name: ToolName,
@@ -41,7 +41,7 @@ pub struct ToolSpec {
 
 /// Claims of a server about a tool (MCP 2025-06-18, `ToolAnnotations`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/tool.ts")]
 pub struct ToolAnnotations {
     /// It changes nothing.
     pub read_only: Option<bool>,
@@ -62,7 +62,7 @@ impl ToolSpec {
 
 /// How far a call has come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/tool.ts")]
 pub struct Progress {
     /// Work done so far, in the server's own unit; never falls.
     pub done: f64,
@@ -75,7 +75,7 @@ pub struct Progress {
 /// Which way a protocol message went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "core.ts")]
+#[ts(export, export_to = "core/tool.ts")]
 pub enum WireDirection {
     /// From Lectern to the server.
     Sent,

@@ -163,6 +163,7 @@ fn started_and_finished(events: &[Event]) {
             EventKind::StepFinished { step: done, message, .. } => {
                 assert_eq!(step.take(), Some(*done));
                 open = message.tool_calls().map(|call| (call.id.clone(), false)).collect();
+                assert!(!message.incomplete || open.is_empty(), "half a reply asks for nothing");
             }
             EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
