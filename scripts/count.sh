@@ -76,6 +76,17 @@ cargo_tests() {
     record "$name" $counts $((SECONDS - begin))
 }
 
+# client_checks NAME SCRIPT SERVER...: counts the script's `ok` lines; it stops at the first check that fails.
+client_checks() {
+    local name=$1 begin=$SECONDS log failed=0
+    shift
+    log=$(log_of "$name")
+    # The inspector wants a newer Node than the page's tools do; it comes with the packages.
+    (cd tests/clients && PATH="$PWD/node_modules/.bin:$PATH" node "$@") </dev/null 2>&1 | tee "$log" || failed=1
+    grep -q '^ok ' "$log" || failed=1
+    record "$name" "$(grep -c '^ok ' "$log")" "$failed" 0 $((SECONDS - begin))
+}
+
 summary() {
     printf '\n'
     printf '%s\n' "${LINES[@]}"
