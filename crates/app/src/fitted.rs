@@ -22,7 +22,7 @@ pub enum OldTurns {
 /// A model whose requests are made to fit.
 pub struct Fitted {
     inner: Arc<dyn ChatModel>,
-    /// Bytes of one tool result at most: half of the context, since a token holds two bytes or more.
+    /// Bytes of one tool result at most. A token holds two bytes at least, four usually.
     room: usize,
     old_turns: OldTurns,
 }
@@ -30,14 +30,20 @@ pub struct Fitted {
 impl Fitted {
     /// With the context that the model says it has.
     pub fn new(inner: Arc<dyn ChatModel>, old_turns: OldTurns) -> Self {
-        let context = inner.info().context_length.unwrap_or(u32::MAX);
-        Self { inner, room: usize::try_from(context).unwrap_or(usize::MAX), old_turns }
+        let context = inner.info().context_length.and_then(|tokens| usize::try_from(tokens).ok());
+        let context = context.unwrap_or(usize::MAX);
+        let room = match old_turns {
+            OldTurns::Kept => context,
+            // Its tokens are short, and it may well read the same note twice.
+            OldTurns::Forgotten => context / 2,
+        };
+        Self { inner, room, old_turns }
     }
 
     fn fit(&self, messages: Vec<Message>) -> Vec<Message> {
         let mut messages: Vec<Message> = messages.into_iter().map(|message| self.cut(message)).collect();
         if self.old_turns == OldTurns::Forgotten {
-            let forgotten = forgotten(&messages, self.room / 2);
+            let forgotten = forgotten(&messages, self.room);
             messages.drain(..forgotten);
         }
         messages

@@ -103,6 +103,10 @@ impl Done {
     fn step(&mut self, message: &AssistantMessage, usage: Usage) {
         self.started.extend(message.tool_calls().cloned());
         self.answer = message.text();
+        if usage.prompt_tokens == 0 {
+            // The step failed before its prompt was read.
+            return;
+        }
         if let Some(before) = self.before.replace(usage) {
             self.reuse.0 += u64::from(before.prompt_tokens) + u64::from(before.generated_tokens);
             self.reuse.1 += u64::from(usage.reused_tokens);
