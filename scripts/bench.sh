@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Measures what the reuse of an evaluated prompt saves: the second question of a conversation, with and without it.
+# Measures what the reuse of an evaluated prompt saves: each step of a question, and the same conversation
+# continued by a process that has evaluated nothing yet.
 . "$(dirname "$0")/common.sh"
 need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
 need_rust
-exec cargo run --release -p lectern-local --example prefix_reuse
+need_node
+# llama.cpp is optimised in every profile; the rest of Lectern hardly counts here.
+cargo build --workspace --bin lectern
+exec node scripts/bench.mjs "$TARGET/debug/lectern"

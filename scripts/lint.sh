@@ -26,7 +26,7 @@ fresh_bindings() {
     local before
     before=$(mktemp -d)
     cp -r ui/src/bindings "$before/"
-    cargo test -q -p lectern-core -p lectern-app --lib export_bindings && diff -r "$before/bindings" ui/src/bindings
+    cargo test -q --workspace --lib export_bindings && diff -r "$before/bindings" ui/src/bindings
 }
 
 licences() {

@@ -12,7 +12,8 @@ need_rust
 if ! has_display; then
     say "There is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set), so the question goes through the command line."
     say "Building lectern (the first time takes some minutes: llama.cpp is compiled)"
-    cargo build -p lectern-cli --bin lectern
+    # `--workspace` chooses the same features as the tests do, so that llama.cpp is compiled once for both.
+    cargo build --workspace --bin lectern
     say "lectern ask \"$QUESTION\""
     exec "$TARGET/debug/lectern" ask "$QUESTION"
 fi
@@ -21,6 +22,6 @@ need_packages "for the window" "${PACKAGES_WINDOW[@]}"
 need_node
 build_ui
 say "Building Lectern (the first time takes some minutes: llama.cpp and the window's parts are compiled)"
-cargo build -p lectern-desktop
+cargo build --workspace --bin lectern-desktop
 say "Opening the window. Try: $QUESTION"
 exec "$TARGET/debug/lectern-desktop"
