@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
-import { expect } from "vitest";
 import { serve } from "./serve";
 
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -50,18 +49,24 @@ export async function stand(): Promise<Stand> {
   };
 }
 
+/** Only a broken page is waited for so long. */
+const PATIENCE = 20_000;
+
 export const id = (name: string) => `[data-testid="${name}"]`;
 
 /** Waits until a condition on the page holds, and tells what was seen when it does not. */
 export async function eventually<T>(look: () => Promise<T>, check: (seen: T) => void): Promise<void> {
-  await expect.poll(look, { timeout: 15_000, interval: 50 }).toSatisfy((seen: T) => {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const seen = await look();
     try {
       check(seen);
-      return true;
-    } catch {
-      return false;
+      return;
+    } catch (failed) {
+      if (Date.now() > end) throw failed;
     }
-  });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 export async function texts(page: Page, selector: string): Promise<string[]> {
@@ -73,7 +78,7 @@ export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const all = [
       document.documentElement,
-      ...document.querySelectorAll("main, header, aside, nav, [role=log], [role=region]"),
+      ...document.querySelectorAll("main, header, header button:not(.one-line), aside, nav, [role=log], [role=region]"),
     ];
     return all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${one.tagName}.${one.className}`);
   });
