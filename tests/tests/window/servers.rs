@@ -19,6 +19,7 @@ async fn other_peoples_servers_are_started_and_their_tools_listed() {
     });
     write_settings(&setting, &json!({ "version": 1, "mcpServers": servers }));
     let window = Window::open(setting).await;
+    window.see_text("button", QUESTION).await;
     window.click("[data-testid=servers-button]").await;
     for id in ["everything", "files", "notes"] {
         window.see(&format!("[data-server={id}][data-state=ready]")).await;
