@@ -14,7 +14,7 @@ use lectern_local::{
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::entry;
-use crate::fitted::{Fitted, OldTurns};
+use crate::fitted::{EarlierTurns, Fitted};
 use crate::home::Home;
 use crate::settings::{ModelEntry, ModelOptions, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
@@ -233,8 +233,9 @@ impl Models {
 
 /// The starter answers one question at a time; any other model says itself when its context is full.
 fn fitted(open: Arc<LocalModel>) -> Arc<dyn ChatModel> {
-    let old_turns = if starter::is_starter(open.info()) { OldTurns::Forgotten } else { OldTurns::Kept };
-    Arc::new(Fitted::new(open, old_turns))
+    let starter = starter::is_starter(open.info());
+    let earlier = if starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent };
+    Arc::new(Fitted::new(open, earlier))
 }
 
 fn with_info(view: ModelView, info: &ModelFileInfo, options: &ModelOptions) -> ModelView {
