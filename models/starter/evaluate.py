@@ -60,7 +60,7 @@ class Chat:
     def feed(self, text):
         ids = self.tk.encode(text).ids; self.h = self.m.hidden(torch.tensor([ids]), self.past, self.pos); self.pos += len(ids)
 
-    def say(self, role, text, limit=400):
+    def say(self, role, text, limit=300):
         self.feed(f'<|im_start|>{role}\n{text}<|im_end|>\n<|im_start|>assistant\n')
         out = greedy(self.m, self.past, self.pos, self.h, self.end, limit); self.pos += len(out); self.feed('\n')
         return self.tk.decode([t for t in out if t != self.end], skip_special_tokens=False)
