@@ -27,7 +27,7 @@ function row(name, { prompt_tokens: prompt, reused_tokens: reused, prompt_ms: ms
 
 try {
   console.log("".padEnd(44) + ["prompt", "reused", "evaluated", "ms"].map((head) => head.padStart(10)).join(""));
-  const first = ask("When was my sourdough starter Gertrude born?");
+  const first = ask("What does error E7 on the heat pump mean?");
   first.steps.forEach((usage, index) => row(`one question, step ${index + 1}`, usage));
   const second = ask("Where did Thomas lose his hat in Norway?", "--conversation", first.conversation);
   second.steps.forEach((usage, index) => {

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 
 # One of the questions that the window offers; the sample vault answers it.
-QUESTION=${QUESTION:-"When was my sourdough starter Gertrude born?"}
+QUESTION=${QUESTION:-"What does error E7 on the heat pump mean?"}
 
 need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
 need_rust

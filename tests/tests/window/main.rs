@@ -16,10 +16,10 @@ use lectern_tests::window::{Setting, Window};
 use lectern_tests::{program, root};
 use serde_json::{Value, json};
 
-/// The note that answers it says "She was born on 9 January 2020".
-const QUESTION: &str = "When was my sourdough starter Gertrude born?";
-const QUOTE: &str = "She was born on 9 January 2020";
-const SOURCE: &str = "Rye sourdough";
+/// The note that answers it says "Error E7 means that the filter in the return is blocked".
+const QUESTION: &str = "What does error E7 on the heat pump mean?";
+const QUOTE: &str = "Error E7 means that the filter in the return is blocked";
+const SOURCE: &str = "Heat pump";
 
 /// Types a message and sends it.
 async fn say(window: &Window, text: &str) {

@@ -45,7 +45,7 @@ export const fr: Messages = {
   "error.unreachable": "Le service du modèle est injoignable",
   "example.1": "Comment s'appelle le berger rencontré dans le Jura ?",
   "example.2": "Qui a retrouvé l'alliance de Thomas sur la plage en Bretagne ?",
-  "example.3": "Où se trouve le compteur d'eau ?",
+  "example.3": "Combien de kilomètres ai-je courus en 2020 ?",
   "finish.cancelled": "Arrêté",
   "finish.failed": "Interrompu",
   "finish.filtered": "Retenu par un filtre",

@@ -27,7 +27,7 @@ fn every_line_of_json_is_an_event_and_the_last_one_ends_the_turn() {
     assert_eq!(tools, ["notes__search_notes", "notes__read_note"]);
     let read = asked.results().pop().unwrap();
     assert_eq!(read.outcome, ToolOutcome::Succeeded);
-    assert_eq!(read.sources[0].path, "Recipes/Rye sourdough.md");
+    assert_eq!(read.sources[0].path, "House/Energy/Heat pump.md");
     assert_eq!(asked.ran.err, "");
 }
 
@@ -87,8 +87,8 @@ fn chat_talks_until_the_user_has_enough() {
 #[test]
 fn the_score_counts_right_and_wrong_answers() {
     let lectern = Lectern::new();
-    let right = r#"{"id":"a","lang":"en","question":"When was my sourdough starter Gertrude born?","kind":"ask","path":"Recipes/Rye sourdough.md","quote":"She was born on 9 January 2020","tools":["search_notes","read_note"]}"#;
-    let wrong = right.replace("9 January", "10 January").replace(r#""a""#, r#""b""#);
+    let right = r#"{"id":"a","lang":"en","question":"What does error E7 on the heat pump mean?","kind":"ask","path":"House/Energy/Heat pump.md","quote":"Error E7 means that the filter in the return is blocked","tools":["search_notes","read_note"]}"#;
+    let wrong = right.replace("is blocked", "is open").replace(r#""a""#, r#""b""#);
     let questions = lectern.write("questions.jsonl", &format!("{right}\n{wrong}\n"));
     let score = |floor: &str| {
         let questions = questions.to_str().unwrap();
@@ -98,6 +98,6 @@ fn the_score_counts_right_and_wrong_answers() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((&report["right"], &report["asked"]), (&1.into(), &2.into()));
-    assert!(report["questions"][1]["reason"].as_str().unwrap().contains("10 January"), "{report}");
+    assert!(report["questions"][1]["reason"].as_str().unwrap().contains("is open"), "{report}");
     assert_eq!(score("2").code, Some(1));
 }

@@ -9,8 +9,8 @@ use lectern_core::{Event, EventKind, ToolCall, ToolResult, TurnOutcome, Usage};
 use tempfile::TempDir;
 
 /// A question that the starter answers from the sample vault, and what its note says.
-pub const QUESTION: &str = "When was my sourdough starter Gertrude born?";
-pub const ANSWER: &str = "She was born on 9 January 2020";
+pub const QUESTION: &str = "What does error E7 on the heat pump mean?";
+pub const ANSWER: &str = "Error E7 means that the filter in the return is blocked";
 
 /// Lectern with a home of its own.
 pub struct Lectern {
