@@ -92,9 +92,7 @@ fn a_conversation_goes_on() {
         events(&home, &["ask", "--json", "--conversation", id, "Where did Thomas lose his hat in Norway?"]);
     assert_eq!(second[0]["conversation"], id);
     assert!(!of_kind(&second, "tool_finished").is_empty());
-    let prompt =
-        |events: &[Value]| of_kind(events, "step_finished")[0]["stats"]["usage"]["prompt_tokens"].as_u64();
-    assert!(prompt(&second) > prompt(&first), "the first question is part of the second prompt");
+    assert!(answer(&second).contains("Thomas lost his hat there"), "{}", answer(&second));
 }
 
 #[test]
