@@ -79,17 +79,21 @@ need_rust() {
     if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then
         export PATH="$HOME/.cargo/bin:$PATH"
     fi
-    if ! command -v cargo >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
-        need_packages "the Rust compiler" rustup
-        say "Installing the Rust compiler with rustup"
-        rustup default stable
-    fi
-    command -v cargo >/dev/null ||
-        stop "Rust is missing. Install it from https://rustup.rs and start again: curl --proto '=https' -sSf https://sh.rustup.rs | sh"
+    command -v cargo >/dev/null || install_rust ||
+        stop "Rust is missing and could not be installed. Install it from https://rustup.rs and start again"
     local version
     version=$(rustc --version | cut -d ' ' -f 2)
     at_least "$version" "$RUST_NEEDED" ||
         stop "Rust $version is too old; $RUST_NEEDED or later is needed. Run: rustup update stable"
+}
+
+# Debian's own Rust is older than what is needed here, so it comes from the Rust project, for this user only.
+install_rust() {
+    command -v curl >/dev/null || need_packages "to fetch the Rust compiler" curl
+    command -v curl >/dev/null || return 1
+    say "Installing the Rust compiler from https://rustup.rs into $HOME/.cargo (rustup self uninstall removes it)"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --no-modify-path || return 1
+    export PATH="$HOME/.cargo/bin:$PATH"
 }
 
 # Debian 12 has Node 18; a newer one comes from the npm registry, into the target folder.
