@@ -53,7 +53,11 @@ async fn what_is_always_allowed_is_not_asked_again_after_a_restart() {
     let window = window.reopen().await;
     ask(&window, CREATE).await;
     assert_eq!(tools(&window).await.first().map(String::as_str), Some("create_note"));
-    assert!(fs::read_to_string(&note).unwrap().contains("oats, lemons and candles"));
+    let written = || async {
+        let text = fs::read_to_string(&note).unwrap_or_default();
+        text.contains("oats, lemons and candles").then_some(())
+    };
+    window.until("the note is written without a question", written).await;
 }
 
 #[tokio::test]
