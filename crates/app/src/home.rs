@@ -98,3 +98,11 @@ fn cannot_use(path: &Path, reason: &str) -> Problem {
     Problem::new("no_home", format!("can't use {} as Lectern's home: {reason}", path.display()))
         .hint(format!("Name another folder with --home or {}.", Home::VARIABLE))
 }
+
+/// A home in a folder that goes when the folder's handle is dropped.
+#[cfg(test)]
+pub(crate) fn temporary() -> (tempfile::TempDir, Home) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(Some(folder.path())).unwrap();
+    (folder, home)
+}

@@ -268,12 +268,7 @@ fn yes() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn home() -> (tempfile::TempDir, Home) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(Some(folder.path())).unwrap();
-        (folder, home)
-    }
+    use crate::home::temporary as home;
 
     #[test]
     fn unknown_keys_survive_a_change_at_every_level() {

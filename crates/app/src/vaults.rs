@@ -148,12 +148,7 @@ pub(crate) fn slug(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn home() -> (tempfile::TempDir, Home) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(Some(folder.path())).unwrap();
-        (folder, home)
-    }
+    use crate::home::temporary as home;
 
     #[test]
     fn each_vault_has_its_own_id_and_keeps_it() {
