@@ -52,7 +52,17 @@ impl Drop for Group {
         }
         self.signal(libc::SIGKILL);
         let _ = self.0.wait();
+        // A signal is sent, not done: a member may still be on its way out, and whoever asks next would see it run.
+        let begin = Instant::now();
+        while members(self.0.id()).next().is_some() && begin.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
+}
+
+/// The running processes of a group.
+fn members(group: u32) -> impl Iterator<Item = Process> {
+    all().filter(move |entry| entry.group == group && !entry.zombie).map(|entry| entry.process)
 }
 
 /// One process: its id with its start time, so that a reused id is not mistaken for it.
@@ -68,7 +78,7 @@ pub struct Process {
 impl Process {
     /// Whether it still runs. One that ended and was not waited for yet does not.
     pub fn runs(&self) -> bool {
-        read(self.id).is_some_and(|(now, _, zombie)| now.started == self.started && !zombie)
+        read(self.id).is_some_and(|now| now.process.started == self.started && !now.zombie)
     }
 
     /// Sends it a signal.
@@ -85,8 +95,8 @@ pub fn descendants(of: u32) -> BTreeSet<Process> {
     let mut found = BTreeSet::new();
     let mut parents = vec![of];
     while let Some(parent) = parents.pop() {
-        for (process, ppid, zombie) in &all {
-            if *ppid == parent && !zombie && found.insert(process.clone()) {
+        for Entry { process, .. } in all.iter().filter(|entry| entry.parent == parent && !entry.zombie) {
+            if found.insert(process.clone()) {
                 parents.push(process.id);
             }
         }
@@ -94,20 +104,29 @@ pub fn descendants(of: u32) -> BTreeSet<Process> {
     found
 }
 
-fn all() -> impl Iterator<Item = (Process, u32, bool)> {
+/// One line of the process table.
+struct Entry {
+    process: Process,
+    parent: u32,
+    group: u32,
+    /// Whether it ended and was not waited for yet.
+    zombie: bool,
+}
+
+fn all() -> impl Iterator<Item = Entry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?))
 }
 
-/// The process, its parent, and whether it is a zombie.
-fn read(id: u32) -> Option<(Process, u32, bool)> {
+fn read(id: u32) -> Option<Entry> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name stands in brackets and may hold anything; the fields after it are counted from its end.
     let fields: Vec<&str> = stat[stat.rfind(')')? + 2..].split(' ').collect();
     let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command).replace('\0', " ").trim().to_owned();
     let process = Process { id, started: fields.get(19)?.parse().ok()?, command };
-    Some((process, fields.get(1)?.parse().ok()?, fields.first() == Some(&"Z")))
+    let zombie = matches!(*fields.first()?, "Z" | "X");
+    Some(Entry { process, parent: fields.get(1)?.parse().ok()?, group: fields.get(2)?.parse().ok()?, zombie })
 }
 
 #[cfg(test)]
