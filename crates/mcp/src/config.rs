@@ -7,61 +7,102 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lectern_core::ServerId;
-use serde::{Deserialize, Serialize};
 
 use crate::mask::Mask;
 
-/// One server that runs as a child process and speaks over stdin and stdout.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One server of the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
     /// Our own id; the first part of the tools' public names.
     pub id: ServerId,
-    /// The executable, a bare name or a path.
-    pub command: String,
-    /// Its arguments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// Its own environment, added to the few variables that every server gets.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// Its working folder; the app's own when none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<PathBuf>,
+    /// How it is reached.
+    pub transport: Transport,
     /// Kept in the settings, but not started.
-    #[serde(default)]
     pub disabled: bool,
     /// Seconds that a call may take without a word of progress; [`HostOptions::call_timeout`] when none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
     /// Whether what it claims of its tools (`readOnlyHint`) is believed. Never taken from an imported file.
-    #[serde(default)]
     pub trusted: bool,
 }
 
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A child process that speaks over stdin and stdout.
+    Stdio(Program),
+    /// An address that speaks streamable HTTP, or HTTP with SSE as before 2025-03-26.
+    Http(Endpoint),
+}
+
+/// A program to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// The executable, a bare name or a path.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its own environment, added to the few variables that every server gets.
+    pub env: BTreeMap<String, String>,
+    /// Its working folder; the app's own when none.
+    pub cwd: Option<PathBuf>,
+}
+
+/// An address to talk to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `https://…`, or `http://…`.
+    pub url: String,
+    /// Headers that every request carries, e.g. `Authorization`.
+    pub headers: BTreeMap<String, String>,
+}
+
 impl ServerConfig {
-    /// A server with nothing but a command and arguments.
+    /// A child process with nothing but a command and arguments.
     pub fn new<A: Into<String>>(
         id: impl Into<ServerId>,
         command: impl Into<String>,
         args: impl IntoIterator<Item = A>,
     ) -> Self {
-        Self {
-            id: id.into(),
-            command: command.into(),
-            args: args.into_iter().map(Into::into).collect(),
-            env: BTreeMap::new(),
-            cwd: None,
-            disabled: false,
-            timeout_s: None,
-            trusted: false,
+        let args = args.into_iter().map(Into::into).collect();
+        Self::of(id, Transport::Stdio(Program { command: command.into(), args, ..Program::default() }))
+    }
+
+    /// A remote server with nothing but an address.
+    pub fn remote(id: impl Into<ServerId>, url: impl Into<String>) -> Self {
+        Self::of(id, Transport::Http(Endpoint { url: url.into(), ..Endpoint::default() }))
+    }
+
+    /// A server with nothing but the way to it.
+    pub fn of(id: impl Into<ServerId>, transport: Transport) -> Self {
+        Self { id: id.into(), transport, disabled: false, timeout_s: None, trusted: false }
+    }
+
+    /// The program, unless it is remote.
+    pub fn program(&self) -> Option<&Program> {
+        match &self.transport {
+            Transport::Stdio(program) => Some(program),
+            Transport::Http(_) => None,
         }
     }
 
-    /// The command line as a person would type it, secrets masked. For display, never for a shell.
+    /// The program to change, unless it is remote.
+    pub fn program_mut(&mut self) -> Option<&mut Program> {
+        match &mut self.transport {
+            Transport::Stdio(program) => Some(program),
+            Transport::Http(_) => None,
+        }
+    }
+
+    /// The address, or the command line as a person would type it, secrets masked. For display, never for a shell.
     pub fn display_command(&self) -> String {
         let mask = Mask::of(self);
-        let words = std::iter::once(&self.command).chain(&self.args);
-        words.map(|word| quoted(&mask.text(word))).collect::<Vec<_>>().join(" ")
+        match &self.transport {
+            Transport::Stdio(program) => {
+                let words = std::iter::once(&program.command).chain(&program.args);
+                words.map(|word| quoted(&mask.text(word))).collect::<Vec<_>>().join(" ")
+            }
+            Transport::Http(endpoint) => mask.text(&endpoint.url),
+        }
     }
 }
 
@@ -139,8 +180,9 @@ mod tests {
             "npx",
             ["-y", "a server", "--api-key", "hunter2hunter2", "--url=http://h"],
         );
-        config.env.insert("GITHUB_TOKEN".into(), "ghp_0123456789".into());
-        config.args.push("--header=ghp_0123456789".into());
+        let program = config.program_mut().unwrap();
+        program.env.insert("GITHUB_TOKEN".into(), "ghp_0123456789".into());
+        program.args.push("--header=ghp_0123456789".into());
         assert_eq!(
             config.display_command(),
             "npx -y 'a server' --api-key •••••• --url=http://h --header=••••••"

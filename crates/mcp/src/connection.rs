@@ -1,4 +1,4 @@
-//! A running server: its process, its log, and the peer on its pipes.
+//! A running server: the peer, and what it lives on (a process with its pipes).
 //!
 //! Invariant: stderr is drained as long as the process lives, and closing leaves no process behind.
 
@@ -9,11 +9,12 @@ use tokio::io::BufReader;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::config::{HostOptions, ServerConfig};
+use crate::config::{HostOptions, Program, ServerConfig, Transport};
 use crate::log::ServerLog;
 use crate::lookup::{self, LookupError};
 use crate::peer::{Notice, Peer, PeerOptions};
-use crate::process::{self, Launch, Process};
+use crate::pipe;
+use crate::process::{self, Launch, Pipes, Process};
 use crate::status::Exit;
 
 /// Notices that may wait.
@@ -28,61 +29,95 @@ pub(crate) enum OpenError {
     NoFolder(String),
     #[error("start `{command}`")]
     Spawn { command: String, source: std::io::Error },
+    #[error("remote servers are not supported yet")]
+    NoRemote,
 }
 
 /// A running server.
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
-    pub(crate) process: Process,
     pub(crate) notices: mpsc::Receiver<Notice>,
-    stderr: JoinHandle<()>,
+    pub(crate) body: Body,
+}
+
+/// What a connection keeps alive.
+pub(crate) enum Body {
+    Process { process: Process, stderr: JoinHandle<()> },
+}
+
+impl Body {
+    /// Returns when the server has ended by itself.
+    pub(crate) async fn ended(&mut self) -> Exit {
+        match self {
+            Self::Process { process, .. } => process.ended().await,
+        }
+    }
 }
 
 impl Connection {
-    /// Starts the process and listens to it.
+    /// Reaches the server: starts its process, or opens the way to its address, and listens.
     pub(crate) async fn open(
         config: &ServerConfig,
         options: &HostOptions,
         log: &Arc<ServerLog>,
     ) -> Result<Self, OpenError> {
-        if let Some(cwd) = config.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
-            return Err(OpenError::NoFolder(cwd.display().to_string()));
-        }
-        let own_path = config.env.get("PATH").map(std::ffi::OsString::from);
-        let path = own_path.or_else(|| process::variable("PATH"));
-        let cwd = config.cwd.as_ref().map(|cwd| std::path::absolute(cwd).unwrap_or_else(|_| cwd.clone()));
-        let found = lookup::find(&config.command, cwd.as_deref(), path.as_deref()).await?;
-        let launch = Launch {
-            program: found.program,
-            args: config.args.clone(),
-            env: process::environment(found.path.as_deref(), &config.env),
-            cwd,
-        };
-        log.begin(&format!("start {}", config.display_command()));
-        let (process, pipes) = Process::start(launch)
-            .await
-            .map_err(|source| OpenError::Spawn { command: config.command.clone(), source })?;
-
         let (sender, notices) = mpsc::channel(NOTICE_BACKLOG);
         let roots = options.roots.iter().map(root).collect();
-        let options = PeerOptions { max_message: options.max_message, roots, notices: sender };
-        let peer = Peer::new(BufReader::with_capacity(64 << 10, pipes.stdout), pipes.stdin, options);
-        let drained = Arc::clone(log);
-        let stderr = tokio::spawn(async move { drained.drain(pipes.stderr).await });
-        Ok(Self { peer, process, notices, stderr })
+        let (peer, carrier) = Peer::new(PeerOptions { roots, notices: sender });
+        let body = match &config.transport {
+            Transport::Stdio(program) => {
+                log.begin(&format!("start {}", config.display_command()));
+                let (process, pipes) = start(program).await?;
+                let stdout = BufReader::with_capacity(64 << 10, pipes.stdout);
+                pipe::carry(carrier, stdout, pipes.stdin, options.max_message);
+                let drained = Arc::clone(log);
+                let stderr = tokio::spawn(async move { drained.drain(pipes.stderr).await });
+                Body::Process { process, stderr }
+            }
+            Transport::Http(_) => return Err(OpenError::NoRemote),
+        };
+        Ok(Self { peer, notices, body })
+    }
+
+    /// The process, unless the server is remote.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match &self.body {
+            Body::Process { process, .. } => process.id(),
+        }
     }
 
     /// Ends the process and its group; returns how it ended.
     pub(crate) async fn close(self) -> Exit {
         self.peer.close();
-        let exit = self.process.close().await;
-        // What was written last is the most telling; a pipe that somebody else still holds is not waited for.
-        let mut stderr = self.stderr;
-        if tokio::time::timeout(Duration::from_millis(300), &mut stderr).await.is_err() {
-            stderr.abort();
+        match self.body {
+            Body::Process { process, mut stderr } => {
+                let exit = process.close().await;
+                // What was written last is the most telling; a pipe that somebody else still holds is not waited for.
+                if tokio::time::timeout(Duration::from_millis(300), &mut stderr).await.is_err() {
+                    stderr.abort();
+                }
+                exit
+            }
         }
-        exit
     }
+}
+
+async fn start(program: &Program) -> Result<(Process, Pipes), OpenError> {
+    if let Some(cwd) = program.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
+        return Err(OpenError::NoFolder(cwd.display().to_string()));
+    }
+    let own_path = program.env.get("PATH").map(std::ffi::OsString::from);
+    let path = own_path.or_else(|| process::variable("PATH"));
+    let cwd = program.cwd.as_ref().map(|cwd| std::path::absolute(cwd).unwrap_or_else(|_| cwd.clone()));
+    let found = lookup::find(&program.command, cwd.as_deref(), path.as_deref()).await?;
+    let launch = Launch {
+        program: found.program,
+        args: program.args.clone(),
+        env: process::environment(found.path.as_deref(), &program.env),
+        cwd,
+    };
+    let spawned = Process::start(launch).await;
+    spawned.map_err(|source| OpenError::Spawn { command: program.command.clone(), source })
 }
 
 fn root(root: &crate::config::Root) -> serde_json::Value {

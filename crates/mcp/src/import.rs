@@ -3,12 +3,13 @@
 //!
 //! Invariant: reading starts nothing and trusts nothing. What can't be used is left out with a reason.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lectern_core::ServerId;
 use serde_json::{Map, Value};
 
-use crate::config::ServerConfig;
+use crate::config::{Endpoint, Program, ServerConfig, Transport};
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,14 +69,29 @@ fn server(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ServerConfig, String> {
     let Value::Object(entry) = entry else { return Err("not an object".into()) };
-    let command = match entry.get("command") {
-        Some(Value::String(command)) if !command.trim().is_empty() => command,
-        _ if entry.contains_key("url") || entry.contains_key("serverUrl") => {
-            return Err("a remote server; only local ones are supported yet".into());
-        }
-        _ => return Err("no command".into()),
-    };
     let expand = |text: &str| expanded(text, variable);
+    let address = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| entry.get(*key)?.as_str());
+    let transport = match (entry.get("command"), address) {
+        (Some(Value::String(command)), _) if !command.trim().is_empty() => {
+            Transport::Stdio(program(command, entry, &expand)?)
+        }
+        (_, Some(url)) => {
+            Transport::Http(Endpoint { url: expand(url)?, headers: texts(entry, "headers", &expand)? })
+        }
+        (_, None) => return Err("neither a command nor an address".into()),
+    };
+    let mut config = ServerConfig::of(ServerId::from(name), transport);
+    config.disabled = entry.get("disabled").and_then(Value::as_bool) == Some(true)
+        || entry.get("enabled").and_then(Value::as_bool) == Some(false);
+    config.timeout_s = entry.get("timeout").and_then(Value::as_f64).and_then(seconds);
+    Ok(config)
+}
+
+fn program(
+    command: &str,
+    entry: &Map<String, Value>,
+    expand: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Program, String> {
     let args = match entry.get("args") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(args)) => args
@@ -84,21 +100,18 @@ fn server(
             .collect::<Result<_, String>>()?,
         Some(_) => return Err("`args` is not a list".into()),
     };
-    let mut config = ServerConfig::new(ServerId::from(name), expand(command)?, args);
-    for (name, value) in object(entry, "env")? {
-        // A variable that is null is one that is not set.
-        if let Some(value) = scalar(value) {
-            config.env.insert(name.clone(), expand(&value)?);
-        }
-    }
-    config.cwd = match entry.get("cwd").and_then(Value::as_str) {
-        Some(cwd) => Some(PathBuf::from(expand(cwd)?)),
-        None => None,
-    };
-    config.disabled = entry.get("disabled").and_then(Value::as_bool) == Some(true)
-        || entry.get("enabled").and_then(Value::as_bool) == Some(false);
-    config.timeout_s = entry.get("timeout").and_then(Value::as_f64).and_then(seconds);
-    Ok(config)
+    let cwd = entry.get("cwd").and_then(Value::as_str).map(expand).transpose()?.map(PathBuf::from);
+    Ok(Program { command: expand(command)?, args, env: texts(entry, "env", expand)?, cwd })
+}
+
+/// Names with their texts. One that is null is one that is not set.
+fn texts(
+    entry: &Map<String, Value>,
+    field: &str,
+    expand: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let set = object(entry, field)?.filter_map(|(name, value)| Some((name, scalar(value)?)));
+    set.map(|(name, value)| Ok((name.clone(), expand(&value)?))).collect()
 }
 
 fn object<'a>(
@@ -216,18 +229,22 @@ mod tests {
             r#"{"mcpServers": {
                 "notes": {"command": "npx", "args": ["-y", "x@1", 8080], "env": {"A": "1", "B": 2, "C": null},
                           "cwd": "${HOME}/notes", "disabled": true, "timeout": 90, "trusted": true},
-                "far": {"type": "http", "url": "https://example.invalid/mcp"},
+                "far": {"type": "http", "url": "https://example.invalid/mcp", "headers": {"X-Home": "${HOME}"}},
                 "odd": {"args": []}, "odder": 5
             }}"#,
         );
         let mut notes = ServerConfig::new("notes", "npx", ["-y", "x@1", "8080"]);
-        notes.env = [("A".into(), "1".into()), ("B".into(), "2".into())].into();
-        notes.cwd = Some("/home/me/notes".into());
+        let program = notes.program_mut().unwrap();
+        program.env = [("A".into(), "1".into()), ("B".into(), "2".into())].into();
+        program.cwd = Some("/home/me/notes".into());
         notes.disabled = true;
         notes.timeout_s = Some(90);
-        assert_eq!(imported.servers, [notes]);
+        let headers = [("X-Home".into(), "/home/me".into())].into();
+        let url = "https://example.invalid/mcp".into();
+        let far = ServerConfig::of("far", Transport::Http(Endpoint { url, headers }));
+        assert_eq!(imported.servers, [notes, far]);
         let skipped: Vec<&str> = imported.skipped.iter().map(|skipped| skipped.name.as_str()).collect();
-        assert_eq!(skipped, ["far", "odd", "odder"]);
+        assert_eq!(skipped, ["odd", "odder"]);
     }
 
     #[test]

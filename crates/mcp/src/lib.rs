@@ -22,7 +22,8 @@
 //! | [`host`] | all servers together, as one [`lectern_core::ToolProvider`] |
 //! | `server` | one server's life: start, ready, failed, restarted |
 //! | `connection`, `process`, `reaper`, `lookup` | a child process with its pipes, its group and its end |
-//! | `wire`, `peer` | lines, JSON-RPC |
+//! | `peer` | JSON-RPC with one server, whatever carries it |
+//! | `pipe`, `wire` | carries it over a child process's pipes, line by line |
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
@@ -40,6 +41,7 @@ mod mask;
 mod naming;
 mod outcome;
 mod peer;
+mod pipe;
 mod process;
 #[cfg(unix)]
 mod reaper;
@@ -48,7 +50,7 @@ pub mod status;
 mod tools;
 mod wire;
 
-pub use config::{HostOptions, Root, ServerConfig};
+pub use config::{Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};

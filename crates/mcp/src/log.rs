@@ -203,7 +203,7 @@ mod tests {
     fn secrets_do_not_reach_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
-        config.env.insert("API_TOKEN".into(), "swordfish".into());
+        config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
         let log = ServerLog::new(Some(dir.path()), "x", Mask::of(&config));
         log.line("token is swordfish!");
         assert_eq!(log.tail(1), ["token is ••••••!"]);

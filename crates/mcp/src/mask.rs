@@ -3,9 +3,11 @@
 //! Invariant: what looks like a secret in a server's configuration never leaves this crate in clear, except to the
 //! server itself.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, Transport};
 
 const MASKED: &str = "••••••";
 /// Shorter values would hide half of an ordinary text.
@@ -21,13 +23,15 @@ pub(crate) struct Mask {
 impl Mask {
     /// Finds what looks like a secret in a configuration.
     pub(crate) fn of(config: &ServerConfig) -> Self {
-        let from_env = config
-            .env
-            .iter()
-            .filter(|(name, value)| names_a_secret(name) || looks_secret(value))
-            .map(|(_, v)| v);
-        let mut secrets: Vec<String> = from_env.cloned().collect();
-        secrets.extend(secrets_in_args(&config.args));
+        let mut secrets: Vec<String> = match &config.transport {
+            Transport::Stdio(program) => {
+                secrets_in_args(&program.args).into_iter().chain(named_secrets(&program.env)).collect()
+            }
+            Transport::Http(endpoint) => secrets_in_args(std::slice::from_ref(&endpoint.url))
+                .into_iter()
+                .chain(named_secrets(&endpoint.headers))
+                .collect(),
+        };
         secrets.retain(|secret| secret.len() >= SHORTEST);
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
@@ -60,6 +64,10 @@ impl Mask {
             Value::Null | Value::Bool(_) | Value::Number(_) => value,
         }
     }
+}
+
+fn named_secrets(named: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    named.iter().filter(|(name, value)| names_a_secret(name) || looks_secret(value)).map(|(_, v)| v.clone())
 }
 
 /// Values of flags such as `--api-key X` and `--token=X`, and passwords in addresses.
@@ -143,7 +151,8 @@ mod tests {
 
     fn mask(env: &[(&str, &str)], args: &[&str]) -> Mask {
         let mut config = ServerConfig::new("x", "x", args.iter().copied());
-        config.env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        config.program_mut().unwrap().env =
+            env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         Mask::of(&config)
     }
 

@@ -1,20 +1,19 @@
 //! JSON-RPC with one server: requests and their replies, progress, what the server asks.
 //!
-//! Invariant: every request is settled: by its reply, by damage to its reply, or by the end of the connection. Reading
-//! never waits for writing or for anybody who listens.
+//! Knows no transport: what carries the messages holds the other end, [`Carrier`] (`pipe` for child processes).
+//!
+//! Invariant: every request is settled: by its reply, by damage to its reply, by what carries it, or by the end of the
+//! connection. Taking a message in never waits for writing or for anybody who listens.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::wire::{Line, LineReader};
-
-/// Lines that may wait for a server that does not read.
+/// Messages that may wait for a server that does not read.
 const WRITE_BACKLOG: usize = 256;
 /// Progress that may wait for a call that does not look.
 const PROGRESS_BACKLOG: usize = 512;
@@ -41,7 +40,6 @@ pub(crate) enum Notice {
 
 /// What the other side of a pipe needs of the host.
 pub(crate) struct PeerOptions {
-    pub(crate) max_message: usize,
     pub(crate) roots: Value,
     pub(crate) notices: mpsc::Sender<Notice>,
 }
@@ -53,7 +51,7 @@ pub(crate) struct Peer {
 }
 
 struct Shared {
-    outgoing: mpsc::Sender<String>,
+    outgoing: mpsc::Sender<Value>,
     pending: Mutex<Pending>,
     next_id: AtomicI64,
     closed: CancellationToken,
@@ -73,13 +71,9 @@ struct Waiting {
 }
 
 impl Peer {
-    /// Talks over a pair of pipes until the server's output ends.
-    pub(crate) fn new(
-        input: impl AsyncBufRead + Unpin + Send + 'static,
-        output: impl AsyncWrite + Unpin + Send + 'static,
-        options: PeerOptions,
-    ) -> Self {
-        let (outgoing, lines) = mpsc::channel(WRITE_BACKLOG);
+    /// A connection, and the end of it that whatever carries the messages holds.
+    pub(crate) fn new(options: PeerOptions) -> (Self, Carrier) {
+        let (outgoing, messages) = mpsc::channel(WRITE_BACKLOG);
         let shared = Arc::new(Shared {
             outgoing,
             pending: Mutex::default(),
@@ -88,9 +82,12 @@ impl Peer {
             closing: CancellationToken::new(),
             options,
         });
-        tokio::spawn(write(output, lines, shared.closing.clone()));
-        tokio::spawn(read(input, Arc::clone(&shared)));
-        Self { shared }
+        let carrier = Carrier {
+            outgoing: messages,
+            incoming: Incoming(Arc::clone(&shared)),
+            closing: shared.closing.clone(),
+        };
+        (Self { shared }, carrier)
     }
 
     /// Sends a request.
@@ -117,7 +114,7 @@ impl Peer {
             pending.requests.insert(id, Waiting { reply: sender, progress: Arc::clone(&progress) });
         }
         let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
-        self.shared.outgoing.send(request.sent.to_string()).await.map_err(|_| PeerError::Closed)?;
+        self.shared.outgoing.send(request.sent.clone()).await.map_err(|_| PeerError::Closed)?;
         Ok(request)
     }
 
@@ -235,50 +232,58 @@ impl ProgressQueue {
     }
 }
 
-async fn write(
-    mut output: impl AsyncWrite + Unpin,
-    mut lines: mpsc::Receiver<String>,
-    closing: CancellationToken,
-) {
-    let all = async {
-        while let Some(mut line) = lines.recv().await {
-            line.push('\n');
-            if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
-                // The end of the output tells the rest of the story.
-                break;
-            }
-        }
-    };
-    // `biased`, writing first: what was said before the closing is still written if the server reads.
-    tokio::select! {
-        biased;
-        () = all => {}
-        () = closing.cancelled() => {}
-    }
+/// The end of a connection that carries the messages.
+pub(crate) struct Carrier {
+    /// What is to be sent, in order.
+    pub(crate) outgoing: mpsc::Receiver<Value>,
+    /// Where what arrives goes.
+    pub(crate) incoming: Incoming,
+    /// Cancelled when nothing more shall be sent.
+    pub(crate) closing: CancellationToken,
 }
 
-async fn read(input: impl AsyncBufRead + Unpin, shared: Arc<Shared>) {
-    let mut lines = LineReader::new(input, shared.options.max_message);
-    while let Ok(Some(line)) = lines.next().await {
-        match line {
-            Line::Message(Value::Array(batch)) => {
-                batch.into_iter().for_each(|message| shared.receive(message))
-            }
-            Line::Message(message) => shared.receive(message),
-            Line::Damaged { id, reason } => shared.damaged(id, reason),
-            Line::Chatter(text) => shared.notice(Notice::Log(format!("[stdout] {text}"))),
+/// Takes in what a server sent. Clones feed the same connection; it ends with [`Incoming::end`].
+#[derive(Clone)]
+pub(crate) struct Incoming(Arc<Shared>);
+
+impl Incoming {
+    /// One message, or a batch of them (2025-03-26).
+    pub(crate) fn message(&self, message: Value) {
+        match message {
+            Value::Array(batch) => batch.into_iter().for_each(|message| self.0.receive(message)),
+            message => self.0.receive(message),
         }
     }
-    let lost: Vec<Waiting> = {
-        let mut pending = shared.pending();
-        pending.over = true;
-        pending.requests.drain().map(|(_, waiting)| waiting).collect()
-    };
-    for waiting in lost {
-        let _ = waiting.reply.send(Err(PeerError::Closed));
+
+    /// A message that can't be read. It settles its request; if it does not say which, all of them.
+    pub(crate) fn damaged(&self, id: Option<Value>, reason: String) {
+        self.0.damaged(id, reason);
     }
-    shared.closed.cancel();
-    shared.closing.cancel();
+
+    /// What became of one request, told by what carries it.
+    #[expect(dead_code, reason = "remote servers will settle single requests")]
+    pub(crate) fn settle(&self, id: &Value, error: PeerError) {
+        self.0.settle(id, Err(error));
+    }
+
+    /// A line for the log.
+    pub(crate) fn log(&self, line: String) {
+        self.0.notice(Notice::Log(line));
+    }
+
+    /// Nothing more will arrive. All requests that still wait end.
+    pub(crate) fn end(&self) {
+        let lost: Vec<Waiting> = {
+            let mut pending = self.0.pending();
+            pending.over = true;
+            pending.requests.drain().map(|(_, waiting)| waiting).collect()
+        };
+        for waiting in lost {
+            let _ = waiting.reply.send(Err(PeerError::Closed));
+        }
+        self.0.closed.cancel();
+        self.0.closing.cancel();
+    }
 }
 
 impl Shared {
@@ -359,7 +364,7 @@ impl Shared {
     }
 
     fn send_or_drop(&self, message: &Value) {
-        if self.outgoing.try_send(message.to_string()).is_err() {
+        if self.outgoing.try_send(message.clone()).is_err() {
             tracing::debug!("message to a server dropped: it does not read");
         }
     }

@@ -12,7 +12,11 @@ use support::*;
 
 fn with_pid_file(mode: &str, file: &Path) -> ServerConfig {
     let mut config = fixture("s", mode);
-    config.args.extend(["--pid-file".into(), file.to_str().expect("a path of text").into()]);
+    config
+        .program_mut()
+        .unwrap()
+        .args
+        .extend(["--pid-file".into(), file.to_str().expect("a path of text").into()]);
     config
 }
 

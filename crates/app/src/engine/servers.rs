@@ -11,7 +11,9 @@ use lectern_core::{
     CallContext, ConversationId, ServerId, ToolCall, ToolCallId, ToolOutcome, ToolProvider, ToolResult,
     TurnId,
 };
-use lectern_mcp::{Failure, HostOptions, ServerConfig, ServerStatus, StartStep as McpStep};
+use lectern_mcp::{
+    Failure, HostOptions, Program, ServerConfig, ServerStatus, StartStep as McpStep, Transport,
+};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -194,9 +196,13 @@ pub(super) fn host_options(home: &Home) -> HostOptions {
 }
 
 fn config_of_entry(id: &str, entry: &ServerEntry) -> ServerConfig {
-    let mut config = ServerConfig::new(id, entry.command.clone(), entry.args.iter().cloned());
-    config.env = entry.env.clone();
-    config.cwd = entry.cwd.clone();
+    let program = Program {
+        command: entry.command.clone(),
+        args: entry.args.clone(),
+        env: entry.env.clone(),
+        cwd: entry.cwd.clone(),
+    };
+    let mut config = ServerConfig::of(id, Transport::Stdio(program));
     config.disabled = entry.disabled;
     config.timeout_s = entry.timeout_s;
     config.trusted = entry.trusted;

@@ -1,9 +1,10 @@
 //! The peer against a hand at the other end of the pipes.
 
 use futures::future::join_all;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, DuplexStream, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 
 use super::*;
+use crate::pipe;
 
 /// The server's end.
 struct Hand {
@@ -28,8 +29,8 @@ fn pair() -> (Peer, Hand) {
     let (input, out) = tokio::io::duplex(4_096);
     let (output, lines) = tokio::io::duplex(4_096);
     let (sender, notices) = mpsc::channel(16);
-    let options = PeerOptions { max_message: 100_000, roots: json!([]), notices: sender };
-    let peer = Peer::new(BufReader::new(input), output, options);
+    let (peer, carrier) = Peer::new(PeerOptions { roots: json!([]), notices: sender });
+    pipe::carry(carrier, BufReader::new(input), output, 100_000);
     (peer, Hand { lines: BufReader::new(lines).lines(), out, notices })
 }
 

@@ -329,10 +329,10 @@ impl Server {
                     connection.close().await;
                     return order;
                 }
-                exit = connection.process.ended() => break Some(exit),
+                exit = connection.body.ended() => break Some(exit),
                 () = live.peer.closed() => {
                     // Usually the process ends just after its output.
-                    break tokio::time::timeout(Duration::from_millis(500), connection.process.ended()).await.ok();
+                    break tokio::time::timeout(Duration::from_millis(500), connection.body.ended()).await.ok();
                 }
                 () = &mut changes => {}
                 Some(notice) = connection.notices.recv() => match notice {

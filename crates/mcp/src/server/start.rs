@@ -67,13 +67,13 @@ impl Server {
             Err(_) => return Err(Attempt::Failed(self.timeout_failure(limit))),
         };
         self.change(|status| {
-            status.pid = connection.process.id();
+            status.pid = connection.pid();
             status.state = ServerState::Starting(StartStep::Handshake);
         });
         let greeted = tokio::select! {
             greeted = tokio::time::timeout_at(end, self.greet(connection.peer.clone(), opening)) => greeted,
             // What it had said until then does not matter: it is gone.
-            _ = connection.process.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
+            _ = connection.body.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
         };
         let error = match greeted {
             Ok(Ok(live)) => return Ok((connection, live)),
@@ -82,7 +82,7 @@ impl Server {
         };
         let step = self.step();
         let ended_itself =
-            tokio::time::timeout(Duration::from_millis(200), connection.process.ended()).await.ok();
+            tokio::time::timeout(Duration::from_millis(200), connection.body.ended()).await.ok();
         let exit = connection.close().await;
         let probing = opening == Opening::Probe && step == Some(StartStep::Handshake);
         Err(match error {
@@ -115,7 +115,7 @@ impl Server {
     }
 
     pub(super) fn failure(&self, code: FailureCode, message: String, exit: Option<Exit>) -> Box<Failure> {
-        let hint = hint(code, &self.config.command);
+        let hint = hint(code, self.config.program().map_or("", |program| &program.command));
         let message = self.mask.text(&message);
         Box::new(Failure { code, step: self.step(), message, hint, exit, stderr: self.log.tail(SHOWN_LINES) })
     }
@@ -138,7 +138,7 @@ impl Server {
             StartError::Open(OpenError::Lookup(LookupError::Missing(_))) => FailureCode::CommandNotFound,
             StartError::Open(OpenError::Lookup(LookupError::NotExecutable(_))) => FailureCode::NotExecutable,
             StartError::Open(OpenError::NoFolder(_)) => FailureCode::BadWorkingFolder,
-            StartError::Open(OpenError::Spawn { .. }) => FailureCode::Spawn,
+            StartError::Open(OpenError::Spawn { .. } | OpenError::NoRemote) => FailureCode::Spawn,
             StartError::Handshake(_) => FailureCode::Handshake,
             StartError::List(_) => FailureCode::ListTools,
         };
