@@ -266,7 +266,7 @@ async fn new_tools_are_offered_in_both_eras() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_environment_is_an_allow_list_and_secrets_stay_hidden() {
     let mut config = fixture("s", "ok");
-    let env = &mut config.program_mut().unwrap().env;
+    let env = &mut config.program_mut().expect("a program").env;
     env.insert("MY_API_KEY".into(), "hunter2-hunter2".into());
     env.insert("NOTES_DIR".into(), "somewhere".into());
     let host = host_with(config).await;

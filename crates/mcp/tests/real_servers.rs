@@ -104,7 +104,7 @@ async fn server_filesystem_reads_its_folder_and_nothing_else() {
 async fn a_start_through_npx_leaves_no_node_behind() {
     let Some(_) = package("mcp-server-everything") else { return };
     let mut config = ServerConfig::new("npx", "npx", ["--no-install", "mcp-server-everything", "stdio"]);
-    config.program_mut().unwrap().cwd =
+    config.program_mut().expect("a program").cwd =
         Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients"));
     let host = host_with(config).await;
     assert_eq!(state(&host, "npx"), ServerState::Ready);

@@ -101,7 +101,7 @@ async fn what_cannot_be_run_is_said_at_once() {
     let missing = ServerConfig::new("missing", "no-such-command-anywhere", ["x"]);
     let data = ServerConfig::new("data", file.to_str().unwrap(), [""; 0]);
     let mut nowhere = fixture("nowhere", "ok");
-    nowhere.program_mut().unwrap().cwd = Some(dir.path().join("gone"));
+    nowhere.program_mut().expect("a program").cwd = Some(dir.path().join("gone"));
     let host = started([missing, data, nowhere], quick()).await;
 
     let failed = failure(&host, "missing");
