@@ -14,7 +14,7 @@ fn with_pid_file(mode: &str, file: &Path) -> ServerConfig {
     let mut config = fixture("s", mode);
     config
         .program_mut()
-        .unwrap()
+        .expect("a program")
         .args
         .extend(["--pid-file".into(), file.to_str().expect("a path of text").into()]);
     config
