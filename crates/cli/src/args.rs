@@ -27,9 +27,9 @@ pub enum Command {
     /// The models that can answer
     #[command(subcommand)]
     Models(Models),
-    /// The MCP servers that can be used
+    /// The MCP servers: list, add, import, look into
     #[command(subcommand)]
-    Mcp(Mcp),
+    Mcp(crate::mcp::Mcp),
     /// Serve a folder of Markdown notes as an MCP server on standard input and output
     Vault(Vault),
     /// Check the home, the model and the servers
@@ -128,19 +128,6 @@ pub enum Models {
     Use {
         /// Its id
         id: String,
-    },
-}
-
-/// The MCP servers that can be used.
-#[derive(Debug, Subcommand)]
-pub enum Mcp {
-    /// Start them and list their states and tools
-    List {
-        #[command(flatten)]
-        with: Servers,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 

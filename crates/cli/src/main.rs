@@ -9,6 +9,7 @@ mod debug;
 mod exit;
 mod follow;
 mod interrupt;
+mod mcp;
 mod models;
 mod output;
 mod permit;
@@ -54,7 +55,7 @@ async fn run(cli: Cli) -> Exit {
         Command::Ask(ask) => ask::run(home, ask).await,
         Command::Chat(chat) => chat::run(home, chat).await,
         Command::Models(models) => models::run(home, models).await,
-        Command::Mcp(args::Mcp::List { with, json }) => servers::list(home, with, json).await,
+        Command::Mcp(mcp) => mcp::run(home, mcp).await,
         Command::Doctor(doctor) => servers::doctor(home, doctor.with).await,
     };
     done.unwrap_or_else(|problem| {

@@ -1,41 +1,12 @@
-//! `lectern mcp list` and `lectern doctor`: what works here and what does not.
+//! `lectern doctor`: what works here and what does not; and how the state of a server is said.
 
 use lectern_app::view::{Problem, SendRequest, ServerState, ServerView};
 use lectern_app::{Engine, EngineOptions, Home};
 use lectern_core::TurnOutcome;
-use serde_json::json;
 
 use crate::args::Servers;
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::output::{data, one_line, printable};
-
-/// Starts the servers and lists them.
-pub async fn list(
-    home: impl Fn() -> Result<Home, Problem>,
-    with: Servers,
-    as_json: bool,
-) -> Result<Exit, Problem> {
-    let cancel = Interrupts::listen().next();
-    let engine = Engine::open(home()?, options(with))?;
-    let ready = tokio::select! {
-        () = engine.servers_ready() => true,
-        () = cancel.cancelled() => false,
-    };
-    let servers = engine.servers();
-    engine.shutdown().await;
-    if !ready {
-        return Ok(Exit::Cancelled);
-    }
-    if as_json {
-        data(&json!({ "servers": servers }).to_string());
-    } else {
-        for server in &servers {
-            print(server);
-        }
-    }
-    Ok(if servers.iter().any(failed) { Exit::Failed } else { Exit::Done })
-}
+use crate::output::{data, printable};
 
 /// Checks the home, the servers and the model, the model with a real question.
 pub async fn doctor(home: impl Fn() -> Result<Home, Problem>, with: Servers) -> Result<Exit, Problem> {
@@ -88,20 +59,13 @@ async fn ask_model(engine: &Engine) -> Result<(), String> {
     }
 }
 
-fn options(with: Servers) -> EngineOptions {
+/// These servers in place of those of the settings.
+pub fn options(with: Servers) -> EngineOptions {
     EngineOptions { vaults: with.vault, mcp_config: with.mcp_config, ..EngineOptions::default() }
 }
 
-fn print(server: &ServerView) {
-    let reported = server.reported.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
-    data(&printable(&format!("{}{reported}: {}", server.id, state(&server.state))));
-    data(&printable(&format!("  {}", server.command)));
-    for tool in &server.tools {
-        data(&format!("  {}  {}", one_line(tool.name.as_str(), 64), one_line(&tool.description, 100)));
-    }
-}
-
-fn state(state: &ServerState) -> String {
+/// A state in a few words.
+pub fn state(state: &ServerState) -> String {
     match state {
         ServerState::Stopped => "stopped".to_owned(),
         ServerState::Starting { .. } => "starting".to_owned(),
@@ -111,6 +75,7 @@ fn state(state: &ServerState) -> String {
     }
 }
 
-fn failed(server: &ServerView) -> bool {
+/// Whether it is broken.
+pub fn failed(server: &ServerView) -> bool {
     matches!(server.state, ServerState::Failed { .. })
 }

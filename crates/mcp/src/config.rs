@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::ServerId;
 
 use crate::mask::Mask;
+use crate::secrets::Secrets;
 
 /// One server of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,14 @@ pub struct ServerConfig {
     pub disabled: bool,
     /// Seconds that a call may take without a word of progress; [`HostOptions::call_timeout`] when none.
     pub timeout_s: Option<u64>,
+    /// The same for single tools, by their original names; wins over `timeout_s`.
+    pub tool_timeouts: BTreeMap<String, u64>,
+    /// Seconds that a call may take as a whole; [`HostOptions::total_timeout`] when none.
+    pub total_timeout_s: Option<u64>,
+    /// Calls that run side by side at most; further ones wait.
+    pub max_concurrent: Option<u32>,
+    /// Characters of a result's text that reach the model; [`HostOptions::result_budget`] when none.
+    pub result_budget: Option<usize>,
     /// Whether what it claims of its tools (`readOnlyHint`) is believed. Never taken from an imported file.
     pub trusted: bool,
 }
@@ -74,7 +84,17 @@ impl ServerConfig {
 
     /// A server with nothing but the way to it.
     pub fn of(id: impl Into<ServerId>, transport: Transport) -> Self {
-        Self { id: id.into(), transport, disabled: false, timeout_s: None, trusted: false }
+        Self {
+            id: id.into(),
+            transport,
+            disabled: false,
+            timeout_s: None,
+            tool_timeouts: BTreeMap::new(),
+            total_timeout_s: None,
+            max_concurrent: None,
+            result_budget: None,
+            trusted: false,
+        }
     }
 
     /// The program, unless it is remote.
@@ -140,6 +160,8 @@ pub struct HostOptions {
     pub max_message: usize,
     /// Tools of one server.
     pub max_tools: usize,
+    /// Where `${secret:NAME}` and `${input:NAME}` are looked up, and tokens kept; without it such a server can't start.
+    pub secrets: Option<Arc<dyn Secrets>>,
 }
 
 impl Default for HostOptions {
@@ -156,6 +178,7 @@ impl Default for HostOptions {
             result_budget: 16_000,
             max_message: 16 << 20,
             max_tools: 1_000,
+            secrets: None,
         }
     }
 }

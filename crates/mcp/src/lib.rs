@@ -27,6 +27,7 @@
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
+//! | [`secrets`] | what the host needs of a keyring |
 //! | `log` | what a server writes to stderr |
 
 mod call;
@@ -45,6 +46,7 @@ mod pipe;
 mod process;
 #[cfg(unix)]
 mod reaper;
+pub mod secrets;
 mod server;
 pub mod status;
 mod tools;
@@ -53,4 +55,5 @@ mod wire;
 pub use config::{Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
+pub use secrets::{Secrets, SecretsError};
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};

@@ -1,0 +1,71 @@
+//! `lectern mcp`: the MCP servers from the terminal.
+//!
+//! Invariant: one file per subcommand, with its arguments and what it prints; what it does is the engine's.
+
+mod add;
+mod doctor;
+mod export;
+mod import;
+mod list;
+mod log;
+mod probe;
+mod prompts;
+mod remove;
+mod resources;
+mod restart;
+
+use clap::Subcommand;
+use lectern_app::Home;
+use lectern_app::view::Problem;
+
+use crate::exit::Exit;
+
+/// What to do with the MCP servers.
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Start them and list their states and tools
+    List(list::List),
+    /// Add a program or an address to the settings
+    Add(add::Add),
+    /// Take a server out of the settings
+    #[command(visible_alias = "rm")]
+    Remove(remove::Remove),
+    /// Take servers over from another host's file, after a look at what they would run
+    Import(import::Import),
+    /// Print servers in the shape that other hosts read
+    Export(export::Export),
+    /// Start one server anew and say what becomes of it
+    Restart(restart::Restart),
+    /// Print what a server wrote to its log
+    Log(log::Log),
+    /// Check servers step by step and say how to mend what is broken
+    Doctor(doctor::Doctor),
+    /// Connect to one server, list what it has, make calls, and print each as a line of JSON
+    Probe(probe::Probe),
+    /// List the resources of the servers, or read one
+    Resources(resources::Resources),
+    /// List the prompts of the servers, or get one
+    Prompts(prompts::Prompts),
+}
+
+/// Does what was asked.
+pub async fn run(home: impl Fn() -> Result<Home, Problem>, mcp: Mcp) -> Result<Exit, Problem> {
+    match mcp {
+        Mcp::List(asked) => list::run(home()?, asked).await,
+        Mcp::Add(asked) => add::run(home()?, asked).await,
+        Mcp::Remove(asked) => remove::run(home()?, asked).await,
+        Mcp::Import(asked) => import::run(home()?, asked).await,
+        Mcp::Export(asked) => export::run(home()?, asked).await,
+        Mcp::Restart(asked) => restart::run(home()?, asked).await,
+        Mcp::Log(asked) => log::run(home()?, asked).await,
+        Mcp::Doctor(asked) => doctor::run(home()?, asked).await,
+        Mcp::Probe(asked) => probe::run(home, asked).await,
+        Mcp::Resources(asked) => resources::run(home()?, asked).await,
+        Mcp::Prompts(asked) => prompts::run(home()?, asked).await,
+    }
+}
+
+/// What a subcommand says until it is there.
+fn unfinished(what: &str) -> Problem {
+    Problem::new("unfinished", format!("`lectern mcp {what}` is not there yet"))
+}

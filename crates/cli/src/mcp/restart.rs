@@ -1,0 +1,23 @@
+//! `lectern mcp restart`: starts one server and says what becomes of it.
+
+use clap::Args;
+use lectern_app::Home;
+use lectern_app::view::Problem;
+
+use super::unfinished;
+use crate::exit::Exit;
+
+/// Which, and how it is printed.
+#[derive(Debug, Args)]
+pub struct Restart {
+    /// The server
+    pub name: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Does it.
+pub async fn run(_home: Home, _asked: Restart) -> Result<Exit, Problem> {
+    Err(unfinished("restart"))
+}
