@@ -16,6 +16,7 @@ use crate::peer::{Notice, Peer, PeerOptions};
 use crate::pipe;
 use crate::process::{self, Launch, Pipes, Process};
 use crate::status::Exit;
+use crate::traffic::Traffic;
 
 /// Notices that may wait.
 const NOTICE_BACKLOG: usize = 1_024;
@@ -31,6 +32,13 @@ pub(crate) enum OpenError {
     Spawn { command: String, source: std::io::Error },
     #[error("remote servers are not supported yet")]
     NoRemote,
+}
+
+/// Where a connection writes down what happens.
+#[derive(Clone, Copy)]
+pub(crate) struct Records<'a> {
+    pub(crate) log: &'a Arc<ServerLog>,
+    pub(crate) traffic: &'a Arc<Traffic>,
 }
 
 /// A running server.
@@ -59,11 +67,11 @@ impl Connection {
     pub(crate) async fn open(
         config: &ServerConfig,
         options: &HostOptions,
-        log: &Arc<ServerLog>,
+        Records { log, traffic }: Records<'_>,
     ) -> Result<Self, OpenError> {
         let (sender, notices) = mpsc::channel(NOTICE_BACKLOG);
         let roots = options.roots.iter().map(root).collect();
-        let (peer, carrier) = Peer::new(PeerOptions { roots, notices: sender });
+        let (peer, carrier) = Peer::new(PeerOptions { roots, notices: sender, traffic: Arc::clone(traffic) });
         let body = match &config.transport {
             Transport::Stdio(program) => {
                 log.begin(&format!("start {}", config.display_command()));

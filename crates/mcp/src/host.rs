@@ -15,6 +15,7 @@ use crate::call;
 use crate::config::{HostOptions, ServerConfig};
 use crate::server::{OnChange, Server};
 use crate::status::ServerStatus;
+use crate::traffic::TrafficPage;
 
 /// News that may wait for a slow listener.
 const NEWS_BACKLOG: usize = 1_024;
@@ -120,6 +121,11 @@ impl Host {
     /// The last lines of a server's stderr and log, oldest first, secrets masked.
     pub fn log_tail(&self, id: &ServerId, lines: usize) -> Result<Vec<String>, UnknownServer> {
         self.server(id).map(|server| server.log().tail(lines))
+    }
+
+    /// The messages of a server after this number (0: all that are kept), both ways, secrets masked.
+    pub fn traffic(&self, id: &ServerId, after: u64) -> Result<TrafficPage, UnknownServer> {
+        self.server(id).map(|server| server.traffic().after(after))
     }
 
     /// Waits until no server is starting any more.

@@ -29,6 +29,7 @@
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
 //! | [`secrets`] | what the host needs of a keyring |
 //! | `log` | what a server writes to stderr |
+//! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
 mod call;
 pub mod config;
@@ -50,6 +51,7 @@ pub mod secrets;
 mod server;
 pub mod status;
 mod tools;
+mod traffic;
 mod wire;
 
 pub use config::{Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
@@ -57,3 +59,4 @@ pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use secrets::{Secrets, SecretsError};
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};
+pub use traffic::{TrafficMessage, TrafficPage};

@@ -9,9 +9,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lectern_core::WireDirection;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+
+use crate::traffic::Traffic;
 
 /// Messages that may wait for a server that does not read.
 const WRITE_BACKLOG: usize = 256;
@@ -42,6 +45,8 @@ pub(crate) enum Notice {
 pub(crate) struct PeerOptions {
     pub(crate) roots: Value,
     pub(crate) notices: mpsc::Sender<Notice>,
+    /// Where every message is written down.
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 /// One connection. Cheap to clone.
@@ -114,6 +119,7 @@ impl Peer {
             pending.requests.insert(id, Waiting { reply: sender, progress: Arc::clone(&progress) });
         }
         let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
+        self.shared.options.traffic.record(WireDirection::Sent, &request.sent);
         self.shared.outgoing.send(request.sent.clone()).await.map_err(|_| PeerError::Closed)?;
         Ok(request)
     }
@@ -249,6 +255,7 @@ pub(crate) struct Incoming(Arc<Shared>);
 impl Incoming {
     /// One message, or a batch of them (2025-03-26).
     pub(crate) fn message(&self, message: Value) {
+        self.0.options.traffic.record(WireDirection::Received, &message);
         match message {
             Value::Array(batch) => batch.into_iter().for_each(|message| self.0.receive(message)),
             message => self.0.receive(message),
@@ -366,7 +373,9 @@ impl Shared {
     fn send_or_drop(&self, message: &Value) {
         if self.outgoing.try_send(message.clone()).is_err() {
             tracing::debug!("message to a server dropped: it does not read");
+            return;
         }
+        self.options.traffic.record(WireDirection::Sent, message);
     }
 
     fn notice(&self, notice: Notice) {

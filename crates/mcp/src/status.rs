@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lectern_core::{ServerId, ToolSpec};
 
@@ -48,6 +49,21 @@ pub enum ServerState {
     Ready,
     /// Answers calls; some tools were dropped, and why.
     Degraded(Vec<String>),
+    /// Broken for now; started again by itself after a pause.
+    Restarting {
+        /// Which attempt comes next, from 1.
+        attempt: u32,
+        /// How many there are before it is given up.
+        of: u32,
+        /// The pause before it.
+        delay: Duration,
+        /// What went wrong the last time.
+        failure: Failure,
+    },
+    /// Waits for the user's approval of what would run.
+    NeedsApproval,
+    /// Waits for the user to sign in.
+    NeedsSignIn,
     /// Broken. The next call, or a restart, tries again.
     Failed(Failure),
 }

@@ -230,6 +230,11 @@ fn state_of(state: lectern_mcp::ServerState) -> ServerState {
         lectern_mcp::ServerState::Starting(step) => ServerState::Starting { step: step_of(step) },
         lectern_mcp::ServerState::Ready => ServerState::Ready,
         lectern_mcp::ServerState::Degraded(reasons) => ServerState::Degraded { reasons },
+        // Until the views have states of their own for these.
+        lectern_mcp::ServerState::Restarting { .. } => ServerState::Starting { step: StartStep::Spawn },
+        lectern_mcp::ServerState::NeedsApproval | lectern_mcp::ServerState::NeedsSignIn => {
+            ServerState::Stopped
+        }
         lectern_mcp::ServerState::Failed(failure) => ServerState::Failed { problem: problem_of(&failure) },
     }
 }

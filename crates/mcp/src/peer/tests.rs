@@ -29,7 +29,8 @@ fn pair() -> (Peer, Hand) {
     let (input, out) = tokio::io::duplex(4_096);
     let (output, lines) = tokio::io::duplex(4_096);
     let (sender, notices) = mpsc::channel(16);
-    let (peer, carrier) = Peer::new(PeerOptions { roots: json!([]), notices: sender });
+    let (peer, carrier) =
+        Peer::new(PeerOptions { roots: json!([]), notices: sender, traffic: Arc::new(Traffic::default()) });
     pipe::carry(carrier, BufReader::new(input), output, 100_000);
     (peer, Hand { lines: BufReader::new(lines).lines(), out, notices })
 }

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::call::Limits;
 use crate::config::{HostOptions, ServerConfig};
-use crate::connection::Connection;
+use crate::connection::{Connection, Records};
 use crate::handshake::Session;
 use crate::log::ServerLog;
 use crate::mask::Mask;
@@ -24,6 +24,7 @@ use crate::naming::server_part;
 use crate::peer::{Notice, Peer};
 use crate::status::{Failure, FailureCode, ServerState, ServerStatus, StartStep};
 use crate::tools::{Listing, Tools};
+use crate::traffic::Traffic;
 
 /// A server that changes its tools in a burst is asked once.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -47,6 +48,7 @@ pub(crate) struct Server {
     options: Arc<HostOptions>,
     mask: Mask,
     log: Arc<ServerLog>,
+    traffic: Arc<Traffic>,
     status: watch::Sender<ServerStatus>,
     live: RwLock<Option<Live>>,
     orders: mpsc::UnboundedSender<Order>,
@@ -80,6 +82,7 @@ impl Server {
         let mask = Mask::of(&config);
         let name = server_part(config.id.as_str());
         let log = Arc::new(ServerLog::new(options.log_dir.as_deref(), &name, mask.clone()));
+        let traffic = Arc::new(Traffic::new(mask.clone()));
         let status = ServerStatus {
             id: config.id.clone(),
             state: if config.disabled {
@@ -100,6 +103,7 @@ impl Server {
             options,
             mask,
             log,
+            traffic,
             status: watch::Sender::new(status),
             live: RwLock::default(),
             orders,
@@ -129,6 +133,10 @@ impl Server {
         &self.log
     }
 
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     pub(crate) fn status(&self) -> ServerStatus {
         self.status.borrow().clone()
     }
@@ -155,10 +163,18 @@ impl Server {
             };
             match state {
                 ServerState::Stopped => return Err(format!("the server `{}` is stopped", self.id())),
-                ServerState::Failed(failure) if waits_since.is_some_and(|since| since < starts) => {
+                ServerState::NeedsApproval => {
+                    return Err(format!("the server `{}` waits for the user's approval", self.id()));
+                }
+                ServerState::NeedsSignIn => {
+                    return Err(format!("the server `{}` waits for the user to sign in", self.id()));
+                }
+                ServerState::Failed(failure) | ServerState::Restarting { failure, .. }
+                    if waits_since.is_some_and(|since| since < starts) =>
+                {
                     return Err(failure.to_string());
                 }
-                ServerState::Failed(_) => {
+                ServerState::Failed(_) | ServerState::Restarting { .. } => {
                     waits_since = Some(starts);
                     self.order(Order::Start { seen: starts });
                 }
@@ -184,9 +200,13 @@ impl Server {
             watch.wait_for(|status| !matches!(status.state, ServerState::Ready | ServerState::Degraded(_)));
         let state = tokio::time::timeout(Duration::from_secs(5), over).await;
         match state.ok().and_then(Result::ok).map(|status| status.state.clone()) {
-            Some(ServerState::Failed(failure)) => failure.to_string(),
+            Some(ServerState::Failed(failure) | ServerState::Restarting { failure, .. }) => {
+                failure.to_string()
+            }
             Some(
                 ServerState::Stopped
+                | ServerState::NeedsApproval
+                | ServerState::NeedsSignIn
                 | ServerState::Starting(_)
                 | ServerState::Ready
                 | ServerState::Degraded(_),
@@ -304,6 +324,10 @@ impl Server {
         };
         self.publish(&live);
         self.serve(connection, live, orders).await
+    }
+
+    fn records(&self) -> Records<'_> {
+        Records { log: &self.log, traffic: &self.traffic }
     }
 
     fn listing(&self) -> Listing<'_> {

@@ -60,7 +60,7 @@ impl Server {
         let limit = self.options.start_timeout;
         let end = tokio::time::Instant::now() + limit;
         let opened =
-            tokio::time::timeout_at(end, Connection::open(&self.config, &self.options, &self.log)).await;
+            tokio::time::timeout_at(end, Connection::open(&self.config, &self.options, self.records())).await;
         let mut connection = match opened {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
@@ -108,9 +108,13 @@ impl Server {
     fn step(&self) -> Option<StartStep> {
         match self.status.borrow().state {
             ServerState::Starting(step) => Some(step),
-            ServerState::Stopped | ServerState::Ready | ServerState::Degraded(_) | ServerState::Failed(_) => {
-                None
-            }
+            ServerState::Stopped
+            | ServerState::Ready
+            | ServerState::Degraded(_)
+            | ServerState::Restarting { .. }
+            | ServerState::NeedsApproval
+            | ServerState::NeedsSignIn
+            | ServerState::Failed(_) => None,
         }
     }
 

@@ -1,0 +1,290 @@
+//! Every JSON-RPC message of one server, both ways, as far as there is room.
+//!
+//! Invariant: neither the number of messages kept nor their bytes grow without a limit; what was cut says so; nothing
+//! leaves here unmasked; recording waits for nobody.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lectern_core::{Timestamp, WireDirection};
+use serde_json::Value;
+
+use crate::mask::Mask;
+
+/// Messages that are kept.
+const KEPT_MESSAGES: usize = 1_000;
+/// Bytes that all kept messages may have together.
+const KEPT_BYTES: usize = 4 << 20;
+/// Bytes of one message that are kept, more or less: what is cut is replaced by a note.
+const MESSAGE_BYTES: usize = 64 << 10;
+/// Bytes of one text inside a message that are kept.
+const TEXT_BYTES: usize = 16 << 10;
+/// How far behind a cut a secret may reach.
+const LONGEST_SECRET: usize = 8 << 10;
+
+/// One message, secrets masked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficMessage {
+    /// Counts from 1 for each server, without a gap, over all its processes.
+    pub number: u64,
+    /// When it passed.
+    pub at: Timestamp,
+    /// Which way.
+    pub direction: WireDirection,
+    /// The JSON-RPC id; none for a notification.
+    pub id: Option<Value>,
+    /// The method; none for a reply.
+    pub method: Option<String>,
+    /// Its length before anything was cut, in bytes of JSON.
+    pub bytes: usize,
+    /// The message; long texts in it are cut with a note.
+    pub message: Value,
+}
+
+/// Messages from a number on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrafficPage {
+    /// Oldest first. A gap before the first one means that older ones are gone.
+    pub messages: Vec<TrafficMessage>,
+    /// What to ask for next: the number of the last message that there was.
+    pub next: u64,
+}
+
+/// The traffic of one server, over all its processes.
+#[derive(Default)]
+pub(crate) struct Traffic {
+    kept: Mutex<Kept>,
+    mask: Mask,
+}
+
+#[derive(Default)]
+struct Kept {
+    ring: VecDeque<Record>,
+    bytes: usize,
+    last: u64,
+}
+
+/// Kept as text: a tree of values takes many times the room.
+struct Record {
+    at: Timestamp,
+    direction: WireDirection,
+    bytes: usize,
+    text: Box<str>,
+}
+
+impl Traffic {
+    pub(crate) fn new(mask: Mask) -> Self {
+        Self { kept: Mutex::default(), mask }
+    }
+
+    /// Adds one message.
+    pub(crate) fn record(&self, direction: WireDirection, message: &Value) {
+        let (text, bytes) = shortened(message, &self.mask);
+        let record = Record { at: Timestamp::now(), direction, bytes, text: text.into() };
+        let mut kept = self.kept();
+        kept.bytes += record.text.len();
+        kept.last += 1;
+        kept.ring.push_back(record);
+        while kept.ring.len() > KEPT_MESSAGES || kept.bytes > KEPT_BYTES {
+            let Some(oldest) = kept.ring.pop_front() else { break };
+            kept.bytes -= oldest.text.len();
+        }
+    }
+
+    /// The messages after this number; 0 for all that are kept.
+    pub(crate) fn after(&self, number: u64) -> TrafficPage {
+        let kept = self.kept();
+        let first = kept.last + 1 - kept.ring.len() as u64;
+        let numbered = (first..).zip(&kept.ring).filter(|(own, _)| *own > number);
+        let messages = numbered.map(|(own, record)| self.read(own, record)).collect();
+        TrafficPage { messages, next: kept.last }
+    }
+
+    fn read(&self, number: u64, record: &Record) -> TrafficMessage {
+        let message = serde_json::from_str(&record.text).unwrap_or(Value::Null);
+        let message = self.mask.value(message);
+        TrafficMessage {
+            number,
+            at: record.at,
+            direction: record.direction,
+            id: message.get("id").cloned(),
+            method: message.get("method").and_then(Value::as_str).map(str::to_owned),
+            bytes: record.bytes,
+            message,
+        }
+    }
+
+    // A std mutex: nothing awaits while it is held.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The message as JSON with its long parts cut, and how long it was.
+fn shortened(message: &Value, mask: &Mask) -> (String, usize) {
+    let mut writer = Writer { out: String::with_capacity(256), cut: false, mask };
+    writer.value(message);
+    if !writer.cut {
+        let bytes = writer.out.len();
+        return (writer.out, bytes);
+    }
+    let mut counted = Counter(0);
+    // A value always serialises, and counting does not fail.
+    let _ = serde_json::to_writer(&mut counted, message);
+    (writer.out, counted.0)
+}
+
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes JSON until there is no room; then notes take the place of what is left. Always valid JSON.
+struct Writer<'a> {
+    out: String,
+    cut: bool,
+    mask: &'a Mask,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) if items.is_empty() || self.has_room() => self.array(items),
+            Value::Array(items) => self.note(&format!("[… {} items cut]", items.len())),
+            Value::Object(fields) if fields.is_empty() || self.has_room() => self.object(fields),
+            Value::Object(fields) => self.note(&format!("[… {} fields cut]", fields.len())),
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.out.push_str(&value.to_string()),
+        }
+    }
+
+    fn array(&mut self, items: &[Value]) {
+        self.out.push('[');
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            if !self.has_room() {
+                self.note(&format!("[… {} items cut]", items.len() - index));
+                break;
+            }
+            self.value(item);
+        }
+        self.out.push(']');
+    }
+
+    fn object(&mut self, fields: &serde_json::Map<String, Value>) {
+        let outermost = self.out.is_empty();
+        self.out.push('{');
+        for (index, (name, value)) in fields.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            // What a message is and belongs to may stand behind its long part.
+            let wanted = outermost && matches!(name.as_str(), "jsonrpc" | "id" | "method");
+            if !wanted && !self.has_room() {
+                self.text("…");
+                self.out.push(':');
+                self.note("[cut]");
+                if !outermost {
+                    break;
+                }
+                continue;
+            }
+            self.text(name);
+            self.out.push(':');
+            self.value(value);
+        }
+        self.out.push('}');
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.len() <= TEXT_BYTES && (text.len() < 256 || self.has_room()) {
+            self.out.push_str(&Value::from(text).to_string());
+            return;
+        }
+        let room = if self.has_room() { TEXT_BYTES } else { 64 };
+        // Masked before it is cut: half a secret would not be found later.
+        let kept = self.mask.text(prefix(text, room + LONGEST_SECRET));
+        let kept = prefix(&kept, room);
+        self.note(&format!("{kept}[… {} bytes in all]", text.len()));
+    }
+
+    fn note(&mut self, note: &str) {
+        self.cut = true;
+        self.out.push_str(&Value::from(note).to_string());
+    }
+
+    fn has_room(&self) -> bool {
+        self.out.len() < MESSAGE_BYTES
+    }
+}
+
+fn prefix(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn messages_have_numbers_without_a_gap_and_the_oldest_go() {
+        let traffic = Traffic::new(Mask::default());
+        for id in 1..=KEPT_MESSAGES + 10 {
+            traffic.record(WireDirection::Sent, &json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        }
+        let page = traffic.after(0);
+        assert_eq!((page.messages.len(), page.next), (KEPT_MESSAGES, KEPT_MESSAGES as u64 + 10));
+        assert_eq!((page.messages[0].number, &page.messages[0].id), (11, &Some(json!(11))));
+        assert_eq!(page.messages[0].method.as_deref(), Some("ping"));
+        assert_eq!(traffic.after(page.next), TrafficPage { messages: vec![], next: page.next });
+        assert_eq!(traffic.after(page.next - 1).messages.len(), 1);
+    }
+
+    #[test]
+    fn a_huge_message_keeps_its_id_and_says_what_was_cut() {
+        let traffic = Traffic::new(Mask::default());
+        let many: Vec<Value> = (0..200_000).map(|n| json!({"n": n})).collect();
+        let message = json!({"result": {"text": "ü".repeat(10 << 20), "many": many}, "error": {"a": "b"}, "jsonrpc": "2.0", "id": 7});
+        traffic.record(WireDirection::Received, &message);
+        let page = traffic.after(0);
+        let [kept] = &page.messages[..] else { panic!() };
+        assert_eq!((kept.bytes, &kept.id), (message.to_string().len(), &Some(json!(7))));
+        let text = kept.message.to_string();
+        assert!(text.len() < 2 * MESSAGE_BYTES, "{}", text.len());
+        assert!(text.contains("[… 20971520 bytes in all]"));
+        assert!(text.contains("items cut]"));
+    }
+
+    #[test]
+    fn many_large_messages_stay_within_the_limit() {
+        let traffic = Traffic::new(Mask::default());
+        for _ in 0..500 {
+            traffic.record(WireDirection::Received, &json!({"result": vec!["x".repeat(TEXT_BYTES); 20]}));
+        }
+        let kept = traffic.kept();
+        assert!(kept.bytes <= KEPT_BYTES && kept.bytes > KEPT_BYTES / 2, "{}", kept.bytes);
+    }
+
+    #[test]
+    fn a_secret_is_hidden_also_where_a_text_is_cut() {
+        let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
+        config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
+        let traffic = Traffic::new(Mask::of(&config));
+        let text = format!("{}swordfish{}", "x".repeat(TEXT_BYTES - 4), "y".repeat(1_000));
+        traffic.record(WireDirection::Sent, &json!({"params": {"short": "a swordfish", "long": text}}));
+        let message = traffic.after(0).messages[0].message.to_string();
+        assert!(!message.contains("swor"), "{}", &message[message.len() - 300..]);
+        assert!(message.contains("a ••••••"));
+    }
+}
