@@ -117,6 +117,9 @@ fn is_delta(kind: &EventKind) -> bool {
         | EventKind::ToolProgress { .. }
         | EventKind::ToolWire { .. }
         | EventKind::ToolLog { .. }
+        | EventKind::QuestionAsked { .. }
+        | EventKind::QuestionAnswered { .. }
+        | EventKind::SampleFinished { .. }
         | EventKind::ToolFinished { .. }
         | EventKind::Notice { .. }
         | EventKind::TurnFinished { .. } => false,

@@ -4,7 +4,7 @@ use std::io;
 
 use lectern_app::Engine;
 use lectern_app::view::{Problem, SendReceipt};
-use lectern_core::{Event, EventKind, Grant, PermissionAnswer, ToolCall, TurnOutcome};
+use lectern_core::{Event, EventKind, Grant, PermissionAnswer, QuestionAnswer, ToolCall, TurnOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::permit::{Asker, Reply};
@@ -47,6 +47,10 @@ pub async fn turn(
             EventKind::PermissionRequested { call, choices } => {
                 answer(engine, receipt, sink, asker, &call, &choices, cancel).await?;
             }
+            EventKind::QuestionAsked { question_id, .. } => {
+                // The turn may have been stopped in the meantime.
+                let _ = engine.answer_question(&receipt.turn, &question_id, QuestionAnswer::Declined);
+            }
             EventKind::TurnFinished { outcome: how } => outcome = Some(how),
             EventKind::TurnStarted { .. }
             | EventKind::StepStarted { .. }
@@ -61,6 +65,8 @@ pub async fn turn(
             | EventKind::ToolProgress { .. }
             | EventKind::ToolWire { .. }
             | EventKind::ToolLog { .. }
+            | EventKind::QuestionAnswered { .. }
+            | EventKind::SampleFinished { .. }
             | EventKind::ToolFinished { .. }
             | EventKind::Notice { .. } => {}
         }

@@ -92,6 +92,9 @@ impl<O: Write, E: Write> Printer<O, E> {
             | EventKind::ToolCallDelta { .. }
             | EventKind::PermissionRequested { .. }
             | EventKind::PermissionAnswered { .. }
+            | EventKind::QuestionAsked { .. }
+            | EventKind::QuestionAnswered { .. }
+            | EventKind::SampleFinished { .. }
             | EventKind::ToolWire { .. }
             | EventKind::ToolLog { .. } => Ok(()),
         }

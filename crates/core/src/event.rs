@@ -8,10 +8,11 @@ use serde_json::Value;
 use ts_rs::TS;
 
 use crate::Timestamp;
-use crate::ids::{ConversationId, MessageId, ModelId, ToolCallId, ToolName, TurnId};
+use crate::ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 use crate::message::{AssistantMessage, ToolCall, ToolResult, UserMessage};
 use crate::model::{FinishReason, ModelErrorCode, Usage};
 use crate::permission::{Grant, PermissionAnswer};
+use crate::question::{Question, QuestionAnswer};
 use crate::tool::{Progress, WireDirection};
 
 /// One thing that happened in a turn. As JSON the fields of `kind` stand beside the others, told apart by `kind`:
@@ -142,6 +143,39 @@ pub enum EventKind {
         call: ToolCallId,
         /// The line.
         line: String,
+    },
+    /// A server asks the user something while a call runs. The call waits; its time does not run.
+    QuestionAsked {
+        /// The call.
+        call: ToolCallId,
+        /// Names the question; the answer must have it.
+        question_id: QuestionId,
+        /// The server that asks.
+        server: ServerId,
+        /// What it asks.
+        question: Question,
+    },
+    /// A question is over: answered by the user, or withdrawn (`cancelled`).
+    QuestionAnswered {
+        /// The call.
+        call: ToolCallId,
+        /// The question.
+        question_id: QuestionId,
+        /// The answer.
+        answer: QuestionAnswer,
+    },
+    /// A model answered a server; the user had approved it.
+    SampleFinished {
+        /// The call.
+        call: ToolCallId,
+        /// The question that was approved.
+        question_id: QuestionId,
+        /// What the server gets; `message.model` answered.
+        message: AssistantMessage,
+        /// Why the reply ended.
+        finish: FinishReason,
+        /// What it cost.
+        stats: StepStats,
     },
     /// A call is settled, whatever came of it. Calls that never ran (denied, cancelled, unknown tool) have this
     /// event without a `ToolStarted`.

@@ -54,6 +54,8 @@ id!(/// Names a turn.
     TurnId);
 id!(/// Ties a tool result to its call; never changes.
     ToolCallId);
+id!(/// Names a question of a server.
+    QuestionId);
 id!(/// The public name of a tool, `server__tool`, at most 64 characters of `[A-Za-z0-9_-]`.
     ToolName);
 id!(/// Our own name of an MCP server, as in the settings; never what the server says of itself.
@@ -65,3 +67,4 @@ fresh!(ConversationId);
 fresh!(MessageId);
 fresh!(TurnId);
 fresh!(ToolCallId);
+fresh!(QuestionId);

@@ -28,6 +28,9 @@
 //! })?;
 //! let mut events = turn.events();                                 // or `events_from(seq)`, as often as wanted
 //! while let Some(event) = events.next().await {                   // or `next_batch()`: all that are there
+//!     if let EventKind::QuestionAsked { question_id, .. } = &event.kind {     // a server asks the user
+//!         turn.answer_question(question_id, QuestionAnswer::Declined)?;
+//!     }
 //!     if let EventKind::PermissionRequested { call, .. } = &event.kind {
 //!         turn.answer_permission(&call.id, PermissionAnswer::Allow { grant: Grant::Once })?;
 //!     }
@@ -43,16 +46,19 @@
 //! - [`ToolSet`]: joins providers; is itself a [`ToolProvider`].
 //! - [`validate::validate`]: arguments against a JSON Schema. [`history::for_request`]: a history that every provider
 //!   takes.
+//! - [`question`]: what servers ask the user while a tool runs; [`form`]: the forms of it.
 //! - `testing` (feature `testing`): a scripted model and scripted tools.
 
 pub mod clock;
 pub mod event;
+pub mod form;
 pub mod grants;
 pub mod history;
 pub mod ids;
 pub mod message;
 pub mod model;
 pub mod permission;
+pub mod question;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -63,7 +69,7 @@ pub mod validate;
 
 pub use event::{Event, EventKind, StepStats, TurnError, TurnErrorCode, TurnOutcome};
 pub use grants::PermissionBook;
-pub use ids::{ConversationId, MessageId, ModelId, ServerId, ToolCallId, ToolName, TurnId};
+pub use ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 pub use message::{
     AssistantMessage, Blob, Content, JsonObject, Message, Opaque, Part, ResourceRef, Source, Thinking,
     ToolCall, ToolOutcome, ToolResult, UserMessage,
@@ -73,6 +79,7 @@ pub use model::{
     ToolMode, Usage,
 };
 pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule};
+pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};
 pub use store::{Store, StoreError};
 pub use tool::{CallContext, CallNews, Progress, ToolAnnotations, ToolProvider, ToolSpec, WireDirection};
 pub use toolset::ToolSet;

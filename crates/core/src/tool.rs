@@ -11,6 +11,7 @@ use ts_rs::TS;
 
 use crate::ids::{ConversationId, ServerId, ToolName, TurnId};
 use crate::message::{ToolCall, ToolResult};
+use crate::question::Asker;
 
 /// A tool as it is offered to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
@@ -105,6 +106,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where news goes. What is sent after the result is dropped.
     pub news: mpsc::UnboundedSender<CallNews>,
+    /// Who answers what the server asks in the meantime.
+    pub ask: Arc<dyn Asker>,
 }
 
 /// Anything that offers tools.

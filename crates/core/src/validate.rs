@@ -41,6 +41,18 @@ impl std::fmt::Display for ValidationError {
 
 /// The errors of the arguments, at most [`MAX_ERRORS`]; empty when they are valid.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<ValidationError>, SchemaFault> {
+    check(schema, arguments, false)
+}
+
+/// As [`validate`], and `format` is more than a remark.
+pub(crate) fn validate_with_formats(
+    schema: &Value,
+    value: &Value,
+) -> Result<Vec<ValidationError>, SchemaFault> {
+    check(schema, value, true)
+}
+
+fn check(schema: &Value, arguments: &Value, formats: bool) -> Result<Vec<ValidationError>, SchemaFault> {
     if is_deep(schema) {
         return Err(SchemaFault("it is nested too deeply".to_owned()));
     }
@@ -52,6 +64,7 @@ pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<ValidationError
         // MCP: a schema that names no draft is of 2020-12.
         .with_draft(draft_of(schema))
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(100_000))
+        .should_validate_formats(formats)
         .offline()
         .build(schema)
         .map_err(|fault| SchemaFault(shorten(&fault.to_string(), 200)))?;

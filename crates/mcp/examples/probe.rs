@@ -59,6 +59,7 @@ async fn call(host: &Host, tool: &str, arguments: &str) -> Result<(ToolResult, u
         turn: TurnId::from("probe"),
         cancel: CancellationToken::new(),
         news,
+        ask: std::sync::Arc::new(lectern_core::Nobody),
     };
     let call = ToolCall {
         id: ToolCallId::from("1"),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lectern_core::ServerId;
+use lectern_core::{Asker, ServerId};
 
 use crate::mask::Mask;
 use crate::secrets::Secrets;
@@ -135,6 +135,15 @@ pub struct Root {
     pub name: Option<String>,
 }
 
+/// What servers may ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Elicitation: forms and addresses.
+    pub elicitation: bool,
+    /// Sampling: replies of a model.
+    pub sampling: bool,
+}
+
 /// What the host allows itself and its servers.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
@@ -146,6 +155,10 @@ pub struct HostOptions {
     pub log_dir: Option<PathBuf>,
     /// Folders for servers that ask. Empty: the capability is not declared, and who asks anyway gets an empty list.
     pub roots: Vec<Root>,
+    /// Who answers servers when it is not known for which call they ask; nobody when none.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// What calls, or `asker`, can answer. Only that is declared to servers.
+    pub answers: Answers,
     /// From the start of the process to its list of tools.
     pub start_timeout: Duration,
     /// How long a server may keep silent about `server/discover` before `initialize` is sent as well.
@@ -171,6 +184,8 @@ impl Default for HostOptions {
             client_version: env!("CARGO_PKG_VERSION").into(),
             log_dir: None,
             roots: Vec::new(),
+            asker: None,
+            answers: Answers::default(),
             start_timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(3),
             call_timeout: Duration::from_secs(60),

@@ -54,7 +54,7 @@ mod tools;
 mod traffic;
 mod wire;
 
-pub use config::{Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
+pub use config::{Answers, Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use secrets::{Secrets, SecretsError};

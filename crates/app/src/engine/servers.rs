@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{
-    CallContext, ConversationId, ServerId, ToolCall, ToolCallId, ToolOutcome, ToolProvider, ToolResult,
-    TurnId,
+    CallContext, ConversationId, Nobody, ServerId, ToolCall, ToolCallId, ToolOutcome, ToolProvider,
+    ToolResult, TurnId,
 };
 use lectern_mcp::{
     Failure, HostOptions, Program, ServerConfig, ServerStatus, StartStep as McpStep, Transport,
@@ -144,6 +144,7 @@ impl Engine {
             turn: TurnId::fresh(),
             cancel: CancellationToken::new(),
             news: tokio::sync::mpsc::unbounded_channel().0,
+            ask: Arc::new(Nobody),
         };
         let result = self.0.host.call(call, context).await;
         match result.outcome {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use lectern_core::turn::DEFAULT_MAX_STEPS;
+use lectern_core::turn::{AnswerRefused, DEFAULT_MAX_STEPS};
 use lectern_core::{
-    ChatModel, Events, PermissionAnswer, StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput,
-    UserMessage, clock,
+    ChatModel, Events, PermissionAnswer, QuestionAnswer, QuestionId, StartError, ToolCallId, ToolProvider,
+    TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +59,24 @@ impl Engine {
     ) -> Result<(), Problem> {
         let answered = self.turn(turn)?.answer_permission(call, answer);
         answered.map_err(|error| Problem::new("not_asked", error.to_string()))
+    }
+
+    /// Answers a question of a server. An answer that does not fit its form is refused with the reasons, and the
+    /// question stays open.
+    pub fn answer_question(
+        &self,
+        turn: &TurnId,
+        question: &QuestionId,
+        answer: QuestionAnswer,
+    ) -> Result<(), Problem> {
+        let answered = self.turn(turn)?.answer_question(question, answer);
+        answered.map_err(|error| {
+            let code = match error {
+                AnswerRefused::NotAsked => "not_asked",
+                AnswerRefused::DoesNotFit(_) => "answer_does_not_fit",
+            };
+            Problem::new(code, error.to_string())
+        })
     }
 
     fn turn(&self, turn: &TurnId) -> Result<TurnHandle, Problem> {

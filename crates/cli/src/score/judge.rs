@@ -95,6 +95,9 @@ impl Done {
             | EventKind::ToolProgress { .. }
             | EventKind::ToolWire { .. }
             | EventKind::ToolLog { .. }
+            | EventKind::QuestionAsked { .. }
+            | EventKind::QuestionAnswered { .. }
+            | EventKind::SampleFinished { .. }
             | EventKind::Notice { .. }
             | EventKind::TurnFinished { .. } => {}
         }

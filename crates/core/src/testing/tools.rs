@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::ids::ToolName;
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::question::Question;
 use crate::tool::{CallContext, CallNews, Progress, ToolAnnotations, ToolProvider, ToolSpec};
 
 /// How a tool behaves.
@@ -27,6 +28,8 @@ pub enum Behaviour {
     Hangs,
     /// Sends these steps of progress, gives its result, and sends one more.
     LateNews(Vec<f64>),
+    /// Asks the user this so often, and gives the replies as text.
+    Asks(Box<Question>, usize),
     /// Answers in the name of another call.
     WrongId,
 }
@@ -128,6 +131,14 @@ async fn behave(behaviour: Behaviour, call: &ToolCall, context: CallContext) -> 
                 let _ = context.news.send(news(f64::MAX));
             });
             ToolResult::of(call, ToolOutcome::Succeeded, "done")
+        }
+        Behaviour::Asks(question, times) => {
+            let mut replies = Vec::new();
+            for _ in 0..times {
+                let asked = context.ask.ask("test".into(), (*question).clone(), context.cancel.clone());
+                replies.push(format!("{:?}", asked.await));
+            }
+            ToolResult::of(call, ToolOutcome::Succeeded, replies.join("\n"))
         }
         Behaviour::WrongId => {
             let other = ToolCall { id: "another".into(), tool: "another".into(), ..call.clone() };

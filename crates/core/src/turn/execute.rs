@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::asked::CallAsker;
 use super::bound;
 use super::prepare::{Ready, prepare};
 use super::run::{Turn, panic_text};
@@ -62,6 +63,7 @@ async fn run_call(turn: &Turn, ready: Ready) {
         turn: turn.key.turn.clone(),
         cancel,
         news: sender,
+        ask: Arc::new(CallAsker::new(turn, &call)),
     };
     let tools = Arc::clone(&turn.input.tools);
     let asked = call.clone();

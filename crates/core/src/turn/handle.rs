@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::asked::{AnswerRefused, AskedQuestions};
 use crate::event::{Event, EventKind, TurnError, TurnOutcome};
-use crate::ids::{ConversationId, ToolCallId, TurnId};
+use crate::ids::{ConversationId, QuestionId, ToolCallId, TurnId};
 use crate::permission::PermissionAnswer;
+use crate::question::QuestionAnswer;
 use crate::store::TurnKey;
 
 /// A running (or finished) turn. Clones are the same turn.
@@ -22,6 +24,7 @@ struct Shared {
     cancel: CancellationToken,
     log: Arc<EventLog>,
     questions: Arc<Questions>,
+    asked: Arc<AskedQuestions>,
 }
 
 /// The answer came too late, or the call never asked.
@@ -31,7 +34,13 @@ pub struct NotAsked;
 
 impl TurnHandle {
     pub(super) fn new(key: TurnKey, cancel: CancellationToken) -> Self {
-        Self(Arc::new(Shared { key, cancel, log: Arc::default(), questions: Arc::default() }))
+        Self(Arc::new(Shared {
+            key,
+            cancel,
+            log: Arc::default(),
+            questions: Arc::default(),
+            asked: Arc::default(),
+        }))
     }
 
     /// The conversation.
@@ -66,6 +75,11 @@ impl TurnHandle {
         sender.send(answer).map_err(|_| NotAsked)
     }
 
+    /// Answers a `QuestionAsked`. An answer that does not fit its form is refused, and the question stays open.
+    pub fn answer_question(&self, id: &QuestionId, answer: QuestionAnswer) -> Result<(), AnswerRefused> {
+        self.0.asked.answer(id, answer)
+    }
+
     /// Waits for the end.
     pub async fn finished(&self) -> TurnOutcome {
         let mut length = self.0.log.length.subscribe();
@@ -84,6 +98,10 @@ impl TurnHandle {
 
     pub(super) fn questions(&self) -> &Arc<Questions> {
         &self.0.questions
+    }
+
+    pub(super) fn asked(&self) -> &Arc<AskedQuestions> {
+        &self.0.asked
     }
 
     pub(super) fn cancel_token(&self) -> &CancellationToken {

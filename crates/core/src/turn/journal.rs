@@ -249,6 +249,9 @@ fn keep_of(kind: &EventKind) -> Keep {
         | EventKind::PermissionRequested { .. }
         | EventKind::PermissionAnswered { .. }
         | EventKind::ToolStarted { .. }
+        | EventKind::QuestionAsked { .. }
+        | EventKind::QuestionAnswered { .. }
+        | EventKind::SampleFinished { .. }
         | EventKind::ToolFinished { .. }
         | EventKind::TurnFinished { .. } => Keep::Now,
         EventKind::StepStarted { .. }

@@ -3,6 +3,7 @@
 //! Invariant: never two turns in one conversation; each turn ends with exactly one `TurnFinished`, also after an
 //! error, a cancel or a panic; each tool call gets exactly one result.
 
+mod asked;
 mod assemble;
 mod bound;
 mod execute;
@@ -11,6 +12,7 @@ mod journal;
 mod permit;
 mod prepare;
 mod run;
+mod sample;
 mod step;
 
 use std::collections::{HashMap, VecDeque};
@@ -27,6 +29,7 @@ use crate::model::{ChatModel, Sampling, ToolMode};
 use crate::store::{NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
+pub use asked::AnswerRefused;
 pub use handle::{Events, NotAsked, TurnHandle};
 
 /// Steps of a turn at most, unless another limit is given.

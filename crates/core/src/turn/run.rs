@@ -8,6 +8,7 @@ use futures::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::asked::AskedQuestions;
 use super::execute::run_tool_calls;
 use super::handle::Questions;
 use super::journal::{Journal, store_error};
@@ -23,6 +24,7 @@ pub(super) struct Turn {
     pub key: TurnKey,
     pub journal: Arc<Journal>,
     pub questions: Arc<Questions>,
+    pub asked: Arc<AskedQuestions>,
     pub cancel: CancellationToken,
     /// The ids of all calls of the conversation.
     pub call_ids: HashSet<ToolCallId>,
@@ -49,6 +51,7 @@ impl Turn {
         Self {
             journal: Arc::new(Journal::new(input.store.clone(), key.clone(), handle.log().clone(), first)),
             questions: handle.questions().clone(),
+            asked: handle.asked().clone(),
             cancel: handle.cancel_token().clone(),
             call_ids: HashSet::new(),
             open_step: None,

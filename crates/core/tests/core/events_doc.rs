@@ -5,9 +5,10 @@ use std::path::Path;
 
 use lectern_core::message::JsonObject;
 use lectern_core::{
-    AssistantMessage, Event, EventKind, FinishReason, Grant, Part, PermissionAnswer, Progress, Source,
-    StepStats, Timestamp, ToolCall, ToolOutcome, ToolResult, TurnError, TurnErrorCode, TurnOutcome, Usage,
-    UserMessage, WireDirection, model::ModelErrorCode,
+    AssistantMessage, Event, EventKind, FinishReason, Grant, Message, Part, PermissionAnswer, Progress,
+    Question, QuestionAnswer, SampleRequest, Sampling, Source, StepStats, Timestamp, ToolCall, ToolChoice,
+    ToolOutcome, ToolResult, TurnError, TurnErrorCode, TurnOutcome, Usage, UserMessage, WireDirection,
+    model::ModelErrorCode,
 };
 use serde_json::json;
 
@@ -65,6 +66,18 @@ fn about(kind: &EventKind) -> &'static str {
             "A raw JSON-RPC message of a call, for the trace. Very long ones are cut."
         }
         EventKind::ToolLog { .. } => "A line that the server logged while the call ran.",
+        EventKind::QuestionAsked { .. } => {
+            "A server asks the user something while its tool runs: a `form`, a visit to a `url`, or `sampling` (a reply \
+             of the model). The call waits for the answer, and its time does not run meanwhile. All text in it is the \
+             server's."
+        }
+        EventKind::QuestionAnswered { .. } => {
+            "A question is over: `accepted`, `declined`, or `cancelled` when it was withdrawn."
+        }
+        EventKind::SampleFinished { .. } => {
+            "The model answered a server that the user had allowed to ask it: what was said, by which model, at what \
+             cost."
+        }
         EventKind::ToolFinished { .. } => {
             "A call is settled. `outcome` is `succeeded`, `failed`, `denied` or `cancelled`; all of them are news for \
              the model, none ends the turn."
@@ -153,6 +166,25 @@ fn steps() -> Vec<EventKind> {
     ]
 }
 
+fn form() -> Question {
+    let schema = json!({"type": "object", "required": ["lines"], "properties":
+        {"lines": {"type": "integer", "title": "How many lines", "minimum": 1, "default": 10}}});
+    let fields = lectern_core::form::read(&schema).unwrap();
+    Question::Form { message: "How much shall I read?".to_owned(), fields, schema }
+}
+
+fn sampling() -> Question {
+    let request = SampleRequest {
+        system: None,
+        messages: vec![Message::User(UserMessage::text("Sum this note up."))],
+        tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        sampling: Sampling { max_tokens: Some(100), ..Sampling::default() },
+        hints: Vec::new(),
+    };
+    Question::Sampling { request: Box::new(request), model: Some("starter".into()) }
+}
+
 fn tools() -> Vec<EventKind> {
     let progress = Progress { done: 2.0, total: Some(5.0), message: Some("reading".to_owned()) };
     let wire = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "read_note"}});
@@ -169,6 +201,49 @@ fn tools() -> Vec<EventKind> {
         EventKind::ToolWire { call: "call_0".into(), direction: WireDirection::Sent, message: wire },
         EventKind::ToolProgress { call: "call_0".into(), progress },
         EventKind::ToolLog { call: "call_0".into(), line: "index is warm".to_owned() },
+        EventKind::QuestionAsked {
+            call: "call_0".into(),
+            question_id: "019a-question".into(),
+            server: "notes".into(),
+            question: form(),
+        },
+        EventKind::QuestionAnswered {
+            call: "call_0".into(),
+            question_id: "019a-question".into(),
+            answer: QuestionAnswer::Accepted { content: Some(object(json!({"lines": 20}))) },
+        },
+        EventKind::QuestionAsked {
+            call: "call_0".into(),
+            question_id: "019a-visit".into(),
+            server: "notes".into(),
+            question: Question::Url {
+                message: "Sign in to your notes".to_owned(),
+                url: "https://notes.example/sign-in?for=lectern".to_owned(),
+                elicitation_id: Some("e-1".to_owned()),
+            },
+        },
+        EventKind::QuestionAnswered {
+            call: "call_0".into(),
+            question_id: "019a-visit".into(),
+            answer: QuestionAnswer::Declined,
+        },
+        EventKind::QuestionAsked {
+            call: "call_0".into(),
+            question_id: "019a-sample".into(),
+            server: "notes".into(),
+            question: sampling(),
+        },
+        EventKind::SampleFinished {
+            call: "call_0".into(),
+            question_id: "019a-sample".into(),
+            message: AssistantMessage {
+                parts: vec![Part::Text { text: "Bread and cheese.".to_owned() }],
+                model: Some("starter".into()),
+                ..AssistantMessage::default()
+            },
+            finish: FinishReason::Stop,
+            stats: StepStats { usage: usage(), first_delta_ms: None, total_ms: 360 },
+        },
         EventKind::ToolFinished { message_id: "019a-result".into(), result: result() },
         EventKind::Notice {
             code: "result_cut".to_owned(),
@@ -206,7 +281,7 @@ fn page() -> String {
         assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event, "reads back what it writes");
         page.push_str(&format!("\n```json\n{line}\n```\n"));
     }
-    assert_eq!(told.len(), 17, "each kind has an example");
+    assert_eq!(told.len(), 20, "each kind has an example");
     page
 }
 

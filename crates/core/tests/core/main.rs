@@ -6,6 +6,7 @@ mod app;
 mod endings;
 mod events_doc;
 mod properties;
+mod questions;
 mod rough;
 mod store;
 mod tools;

@@ -1,11 +1,12 @@
 //! A host with fixture servers, and a call with its news.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{
-    CallContext, CallNews, ConversationId, Progress, ServerId, ToolCall, ToolCallId, ToolName, ToolProvider,
-    ToolResult, TurnId, WireDirection,
+    Asker, CallContext, CallNews, ConversationId, Nobody, Progress, ServerId, ToolCall, ToolCallId, ToolName,
+    ToolProvider, ToolResult, TurnId, WireDirection,
 };
 use lectern_mcp::{Failure, Host, HostOptions, ServerConfig, ServerState};
 use serde_json::{Value, json};
@@ -66,6 +67,11 @@ pub struct Called {
 }
 
 pub fn start_call(host: &Host, tool: &str, arguments: Value) -> Calling {
+    start_asking_call(host, tool, arguments, Arc::new(Nobody))
+}
+
+/// A call whose server may ask something.
+pub fn start_asking_call(host: &Host, tool: &str, arguments: Value, ask: Arc<dyn Asker>) -> Calling {
     let (sender, news) = mpsc::unbounded_channel();
     let cancel = CancellationToken::new();
     let context = CallContext {
@@ -73,6 +79,7 @@ pub fn start_call(host: &Host, tool: &str, arguments: Value) -> Calling {
         turn: TurnId::from("t"),
         cancel: cancel.clone(),
         news: sender,
+        ask,
     };
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let call = ToolCall {

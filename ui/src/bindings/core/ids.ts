@@ -16,6 +16,11 @@ export type MessageId = string;
 export type ModelId = string;
 
 /**
+ * Names a question of a server.
+ */
+export type QuestionId = string;
+
+/**
  * Our own name of an MCP server, as in the settings; never what the server says of itself.
  */
 export type ServerId = string;
