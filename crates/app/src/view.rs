@@ -2,11 +2,21 @@
 //!
 //! Invariant: no secrets, no open handles; everything here may cross to a web page.
 
+mod audit;
+mod import;
+mod servers;
+mod watch;
+
 use lectern_core::{
-    ConversationId, Event, Message, MessageId, ModelId, ServerId, Timestamp, ToolMode, ToolSpec, TurnId,
+    ConversationId, Event, Message, MessageId, ModelId, ServerId, Timestamp, ToolMode, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+
+pub use audit::*;
+pub use import::*;
+pub use servers::*;
+pub use watch::*;
 
 /// All that the window needs to draw its frame.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -52,65 +62,6 @@ pub struct ModelView {
     pub starter: bool,
     /// Why it can't be used, when it can't.
     pub problem: Option<Problem>,
-}
-
-/// One MCP server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
-pub struct ServerView {
-    /// Our id.
-    pub id: ServerId,
-    /// What it says of itself: name and version.
-    pub reported: Option<String>,
-    /// The command or address, secrets masked.
-    pub command: String,
-    /// How it is.
-    pub state: ServerState,
-    /// Its tools.
-    pub tools: Vec<ToolSpec>,
-    /// Protocol revision in use, e.g. `2025-11-25`.
-    pub protocol: Option<String>,
-    /// Whether it is built in (the notes server of a vault).
-    pub built_in: bool,
-}
-
-/// How a server is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
-pub enum ServerState {
-    /// Not running, on purpose.
-    Stopped,
-    /// On its way.
-    Starting {
-        /// Which step.
-        step: StartStep,
-    },
-    /// Answers calls.
-    Ready,
-    /// Answers calls; some tools were dropped.
-    Degraded {
-        /// Why.
-        reasons: Vec<String>,
-    },
-    /// Broken.
-    Failed {
-        /// Cause, exit code and last stderr lines.
-        problem: Problem,
-    },
-}
-
-/// The steps of a server's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
-pub enum StartStep {
-    /// The process is started.
-    Spawn,
-    /// The protocol is agreed on.
-    Handshake,
-    /// The tools are listed.
-    ListTools,
 }
 
 /// One folder of notes.

@@ -68,7 +68,12 @@ pub fn options(with: Servers) -> EngineOptions {
 pub fn state(state: &ServerState) -> String {
     match state {
         ServerState::Stopped => "stopped".to_owned(),
+        ServerState::NeedsApproval => "waits for your approval".to_owned(),
+        ServerState::NeedsSignIn => "waits until you sign in".to_owned(),
         ServerState::Starting { .. } => "starting".to_owned(),
+        ServerState::Restarting { attempt, of, problem, .. } => {
+            format!("restarting ({attempt} of {of}): {}", problem.message)
+        }
         ServerState::Ready => "ready".to_owned(),
         ServerState::Degraded { reasons } => format!("ready, but {}", reasons.join("; ")),
         ServerState::Failed { problem } => format!("failed: {}", problem.message),

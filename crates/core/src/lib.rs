@@ -78,7 +78,7 @@ pub use model::{
     ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo, Sampling, ToolChoice,
     ToolMode, Usage,
 };
-pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule};
+pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule, RuleEffect, RuleMatch};
 pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};
 pub use store::{Store, StoreError};
 pub use tool::{CallContext, CallNews, Progress, ToolAnnotations, ToolProvider, ToolSpec, WireDirection};

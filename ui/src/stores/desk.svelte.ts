@@ -18,7 +18,7 @@ export class Desk {
   readonly tools = $derived.by(() => {
     const tools = new Map<string, ToolPlace>();
     for (const server of this.view?.servers ?? []) {
-      for (const spec of server.tools) tools.set(spec.name, { spec, server });
+      for (const { spec } of server.tools) tools.set(spec.name, { spec, server });
     }
     return tools as ReadonlyMap<string, ToolPlace>;
   });

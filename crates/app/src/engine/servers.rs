@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{
-    CallContext, ConversationId, Nobody, ServerId, ToolCall, ToolCallId, ToolOutcome, ToolProvider,
-    ToolResult, TurnId,
+    CallContext, ConversationId, Nobody, Rule, RuleEffect, RuleMatch, ServerId, ToolCall, ToolCallId,
+    ToolOutcome, ToolProvider, ToolResult, ToolSpec, TurnId,
 };
 use lectern_mcp::{
     Failure, HostOptions, Program, ServerConfig, ServerStatus, StartStep as McpStep, Transport,
@@ -24,7 +24,10 @@ use crate::options::EngineOptions;
 use crate::problem::chain;
 use crate::settings::{ServerEntry, Settings};
 use crate::vaults::{self, Vault};
-use crate::view::{AppNews, NoteView, Problem, ServerState, ServerView, StartStep};
+use crate::view::{
+    AppNews, ApprovalView, AuthView, NamedValue, NoteView, Problem, ServerState, ServerView, StartStep,
+    ToolView, TransportView,
+};
 
 /// How long a turn waits for servers that are still on their way. Who needs all of them waits with
 /// [`Engine::servers_ready`].
@@ -32,6 +35,9 @@ const SEND_WAITS: Duration = Duration::from_secs(5);
 
 /// Lines of a server's log that are shown.
 const LOG_LINES: usize = 200;
+
+/// What is shown instead of a secret.
+const HIDDEN: &str = "••••••";
 
 /// The name of the notes server's tool that reads a note.
 const READ_NOTE: &str = "read_note";
@@ -103,17 +109,30 @@ impl Engine {
     }
 
     fn server_view(&self, status: ServerStatus) -> ServerView {
-        let command =
-            self.0.host.config(&status.id).map(|config| config.display_command()).unwrap_or_default();
-        let built_in = self.state().vaults.iter().any(|vault| vault.server == status.id);
+        let config = self.0.host.config(&status.id).ok();
+        let state = self.state();
+        let built_in = state.vaults.iter().any(|vault| vault.server == status.id);
+        let rules = &state.settings.rules;
+        let on_server = RuleMatch::Server { server: status.id.clone() };
         ServerView {
-            id: status.id,
             reported: status.reported.map(|reported| format!("{} {}", reported.name, reported.version)),
-            command,
+            command: config.as_ref().map(ServerConfig::display_command).unwrap_or_default(),
             state: state_of(status.state),
-            tools: status.tools.to_vec(),
+            tools: status.tools.iter().map(|spec| tool_view(spec, rules)).collect(),
             protocol: status.protocol,
             built_in,
+            transport: transport_view(config.as_ref()),
+            enabled: config.as_ref().is_some_and(|config| !config.disabled),
+            trusted: config.as_ref().is_some_and(|config| config.trusted),
+            approval: ApprovalView::Approved,
+            auth: AuthView::None,
+            permission: effect_of(rules, &on_server),
+            instructions: status.instructions,
+            resources: 0,
+            prompts: 0,
+            starts: status.starts,
+            timeout_s: config.and_then(|config| config.timeout_s),
+            id: status.id,
         }
     }
 
@@ -225,17 +244,56 @@ fn servers_of_file(path: &Path) -> Result<Vec<ServerConfig>, Problem> {
     }
 }
 
+fn tool_view(spec: &ToolSpec, rules: &[Rule]) -> ToolView {
+    ToolView {
+        spec: spec.clone(),
+        permission: effect_of(rules, &RuleMatch::Tool { tool: spec.name.clone() }),
+        changed: None,
+        enabled: true,
+        visible_name: spec.original_name.clone(),
+        visible_description: spec.description.clone(),
+    }
+}
+
+/// What the last rule about exactly this says.
+fn effect_of(rules: &[Rule], about: &RuleMatch) -> Option<RuleEffect> {
+    rules.iter().rev().find(|rule| rule.matches == *about).map(|rule| rule.effect)
+}
+
+fn transport_view(config: Option<&ServerConfig>) -> TransportView {
+    match config.map(|config| &config.transport) {
+        Some(Transport::Stdio(program)) => TransportView::Stdio {
+            command: program.command.clone(),
+            args: program.args.clone(),
+            env: hidden(program.env.keys()),
+            cwd: program.cwd.as_ref().map(|cwd| cwd.display().to_string()),
+        },
+        Some(Transport::Http(endpoint)) => {
+            TransportView::Http { url: endpoint.url.clone(), headers: hidden(endpoint.headers.keys()) }
+        }
+        None => TransportView::Stdio { command: String::new(), args: Vec::new(), env: Vec::new(), cwd: None },
+    }
+}
+
+/// Names without their values.
+fn hidden<'a>(names: impl Iterator<Item = &'a String>) -> Vec<NamedValue> {
+    names.map(|name| NamedValue { name: name.clone(), value: HIDDEN.to_owned(), secret: true }).collect()
+}
+
 fn state_of(state: lectern_mcp::ServerState) -> ServerState {
     match state {
         lectern_mcp::ServerState::Stopped => ServerState::Stopped,
         lectern_mcp::ServerState::Starting(step) => ServerState::Starting { step: step_of(step) },
         lectern_mcp::ServerState::Ready => ServerState::Ready,
         lectern_mcp::ServerState::Degraded(reasons) => ServerState::Degraded { reasons },
-        // Until the views have states of their own for these.
-        lectern_mcp::ServerState::Restarting { .. } => ServerState::Starting { step: StartStep::Spawn },
-        lectern_mcp::ServerState::NeedsApproval | lectern_mcp::ServerState::NeedsSignIn => {
-            ServerState::Stopped
-        }
+        lectern_mcp::ServerState::Restarting { attempt, of, delay, failure } => ServerState::Restarting {
+            attempt,
+            of,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            problem: problem_of(&failure),
+        },
+        lectern_mcp::ServerState::NeedsApproval => ServerState::NeedsApproval,
+        lectern_mcp::ServerState::NeedsSignIn => ServerState::NeedsSignIn,
         lectern_mcp::ServerState::Failed(failure) => ServerState::Failed { problem: problem_of(&failure) },
     }
 }

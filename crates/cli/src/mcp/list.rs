@@ -49,6 +49,7 @@ fn print(server: &ServerView) {
     data(&printable(&format!("{}{reported}: {}", server.id, state(&server.state))));
     data(&printable(&format!("  {}", server.command)));
     for tool in &server.tools {
-        data(&format!("  {}  {}", one_line(tool.name.as_str(), 64), one_line(&tool.description, 100)));
+        let spec = &tool.spec;
+        data(&format!("  {}  {}", one_line(spec.name.as_str(), 64), one_line(&spec.description, 100)));
     }
 }

@@ -1,64 +1,6 @@
 // Models, servers and vaults of the fake host.
-import type { AppView, ModelView, ServerView, VaultView } from "../../bindings/app";
-import type { ToolSpec } from "../../bindings/core";
-
-function tool(server: string, name: string, description: string, readOnly: boolean): ToolSpec {
-  return {
-    name: `${server}__${name}`,
-    server,
-    original_name: name,
-    title: null,
-    description,
-    input_schema: { type: "object" },
-    output_schema: null,
-    annotations: { read_only: readOnly, destructive: false, idempotent: null, open_world: false },
-    trusted: true,
-  };
-}
-
-const notes: ServerView = {
-  id: "notes",
-  reported: "lectern-vault 0.1.0",
-  command: "lectern vault /home/lena/.local/share/lectern/sample-vault",
-  state: { type: "ready" },
-  protocol: "2025-11-25",
-  built_in: true,
-  tools: [
-    tool("notes", "list_notes", "Lists the notes of a folder.", true),
-    tool("notes", "search_notes", "Searches all notes for words and gives the best passages.", true),
-    tool("notes", "read_note", "Gives the text of one note.", true),
-    tool("notes", "create_note", "Creates a note that does not exist yet.", false),
-    tool("notes", "append_note", "Adds text to the end of a note.", false),
-  ],
-};
-
-const files: ServerView = {
-  id: "files",
-  reported: null,
-  command: "npx -y @modelcontextprotocol/server-filesystem /home/lena/Documents/Projects/2024/Riverbank",
-  state: {
-    type: "failed",
-    problem: {
-      code: "server_exited",
-      message: "start MCP server `files`: the process ended with exit code 1 during the handshake",
-      hint: "Read its log, mend the command, then restart it.",
-      detail: "npm ERR! code ENOTFOUND\nnpm ERR! network request failed",
-    },
-  },
-  protocol: null,
-  built_in: false,
-  tools: [],
-};
-
-const everything: ServerView = {
-  id: "everything",
-  reported: "example-servers/everything 1.0.0",
-  command: "node everything.js",
-  state: { type: "degraded", reasons: ["two tools were dropped: their names are not unique"] },
-  protocol: "2025-06-18",
-  built_in: false,
-  tools: [tool("everything", "longRunningOperation", "Runs for a while and tells how far it is.", false)],
-};
+import type { AppView, ModelView, VaultView } from "../../bindings/app";
+import { everything, files, notes } from "./servers";
 
 export function starter(): ModelView {
   return {

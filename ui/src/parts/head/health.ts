@@ -8,14 +8,15 @@ export function healthOf(state: ServerState): HealthWord {
     case "ready":
       return "ok";
     case "starting":
+    case "restarting":
       return "starting";
     case "degraded":
+    case "needs_approval":
+    case "needs_sign_in":
       return "attention";
     case "failed":
       return "danger";
     case "stopped":
-      return "off";
-    default:
       return "off";
   }
 }
