@@ -27,7 +27,7 @@
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
-//! | [`secrets`] | what the host needs of a keyring |
+//! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `log` | what a server writes to stderr |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
@@ -44,6 +44,7 @@ mod naming;
 mod outcome;
 mod peer;
 mod pipe;
+pub mod placeholder;
 mod process;
 #[cfg(unix)]
 mod reaper;

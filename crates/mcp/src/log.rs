@@ -75,7 +75,7 @@ impl ServerLog {
         kept.ring.clear();
         if let Some(file) = &mut kept.file {
             file.broken = false;
-            file.line(&format!("--- {what}"));
+            file.line(&format!("--- {}", self.mask.text(what)));
         }
     }
 

@@ -4,70 +4,137 @@
 //! server itself.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
 use crate::config::{ServerConfig, Transport};
+use crate::placeholder::is_secret_reference;
 
 const MASKED: &str = "••••••";
 /// Shorter values would hide half of an ordinary text.
 const SHORTEST: usize = 5;
+/// A value that is known to be secret is hidden down to this length.
+const SHORTEST_KNOWN: usize = 3;
+/// Lines of a secret of several lines (a private key) are hidden one by one, too: logs are read line by line.
+const SHORTEST_LINE: usize = 8;
 
-/// The secrets of one server.
-#[derive(Clone, Debug, Default)]
+/// The secrets of one server. Clones share what is [learnt](Mask::learn).
+#[derive(Clone, Default)]
 pub(crate) struct Mask {
     /// The longest first, so that a secret that contains another is hidden as a whole.
-    secrets: Vec<String>,
+    // A std lock: nothing awaits while it is held.
+    secrets: Arc<RwLock<Arc<[String]>>>,
 }
 
 impl Mask {
     /// Finds what looks like a secret in a configuration.
     pub(crate) fn of(config: &ServerConfig) -> Self {
-        let mut secrets: Vec<String> = match &config.transport {
-            Transport::Stdio(program) => {
-                secrets_in_args(&program.args).into_iter().chain(named_secrets(&program.env)).collect()
-            }
-            Transport::Http(endpoint) => secrets_in_args(std::slice::from_ref(&endpoint.url))
-                .into_iter()
-                .chain(named_secrets(&endpoint.headers))
-                .collect(),
-        };
-        secrets.retain(|secret| secret.len() >= SHORTEST);
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let mask = Self::default();
+        mask.add(secrets_in(config).into_iter().filter(|secret| secret.len() >= SHORTEST));
+        mask
+    }
+
+    /// Hides these values from now on, and what looks like a secret in `config`, here and in all clones.
+    pub(crate) fn learn(&self, config: &ServerConfig, known: &[String]) {
+        let guessed = secrets_in(config).into_iter().filter(|secret| secret.len() >= SHORTEST);
+        let lines = known.iter().flat_map(|secret| secret.lines()).map(|line| line.trim().to_owned());
+        let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
+        let known = known.iter().flat_map(|secret| written(secret));
+        let known = known.filter(|secret| secret.len() >= SHORTEST_KNOWN);
+        self.add(guessed.chain(lines).chain(known));
+    }
+
+    fn add(&self, more: impl Iterator<Item = String>) {
+        let mut kept = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
+        let mut secrets: Vec<String> = kept.iter().cloned().chain(more).collect();
+        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
-        Self { secrets }
+        *kept = secrets.into();
+    }
+
+    fn secrets(&self) -> Arc<[String]> {
+        Arc::clone(&self.secrets.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The text without secrets.
     pub(crate) fn text(&self, text: &str) -> String {
-        let mut out = text.to_owned();
-        for secret in &self.secrets {
-            if out.contains(secret.as_str()) {
-                out = out.replace(secret.as_str(), MASKED);
-            }
-        }
-        out
+        masked_text(&self.secrets(), text)
     }
 
     /// The value without secrets, names of fields included.
     pub(crate) fn value(&self, value: Value) -> Value {
-        if self.secrets.is_empty() {
-            return value;
+        let secrets = self.secrets();
+        if secrets.is_empty() { value } else { masked_value(&secrets, value) }
+    }
+}
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mask").field("secrets", &self.secrets().len()).finish()
+    }
+}
+
+fn masked_text(secrets: &[String], text: &str) -> String {
+    let mut out = text.to_owned();
+    for secret in secrets {
+        if out.contains(secret.as_str()) {
+            out = out.replace(secret.as_str(), MASKED);
         }
-        match value {
-            Value::String(text) => Value::String(self.text(&text)),
-            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
-            Value::Object(fields) => {
-                let masked = fields.into_iter().map(|(name, field)| (self.text(&name), self.value(field)));
-                Value::Object(masked.collect())
+    }
+    out
+}
+
+fn masked_value(secrets: &[String], value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(masked_text(secrets, &text)),
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| masked_value(secrets, item)).collect())
+        }
+        Value::Object(fields) => {
+            let masked = fields
+                .into_iter()
+                .map(|(name, field)| (masked_text(secrets, &name), masked_value(secrets, field)));
+            Value::Object(masked.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// A secret as it may be written: as it is, inside JSON, inside an address.
+fn written(secret: &str) -> [String; 3] {
+    let json = Value::from(secret).to_string();
+    let address = secret
+        .bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+            _ => format!("%{byte:02X}"),
+        })
+        .collect();
+    [secret.to_owned(), json[1..json.len() - 1].to_owned(), address]
+}
+
+fn secrets_in(config: &ServerConfig) -> Vec<String> {
+    match &config.transport {
+        Transport::Stdio(program) => {
+            secrets_in_args(&program.args).into_iter().chain(named_secrets(&program.env)).collect()
         }
+        Transport::Http(endpoint) => secrets_in_args(std::slice::from_ref(&endpoint.url))
+            .into_iter()
+            .chain(named_secrets(&endpoint.headers))
+            .collect(),
     }
 }
 
 fn named_secrets(named: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
-    named.iter().filter(|(name, value)| names_a_secret(name) || looks_secret(value)).map(|(_, v)| v.clone())
+    named.iter().filter(|(name, value)| is_secret(name, value)).map(|(_, value)| value.clone())
+}
+
+/// Whether a named value (a variable, a header) looks like a secret. A placeholder is none: it may be shown.
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+    !value.is_empty() && !is_secret_reference(value) && (names_a_secret(name) || looks_secret(value))
 }
 
 /// Values of flags such as `--api-key X` and `--token=X`, and passwords in addresses.
@@ -75,11 +142,13 @@ fn secrets_in_args(args: &[String]) -> Vec<String> {
     let mut secrets = Vec::new();
     let mut previous_names_one = false;
     for arg in args {
-        if previous_names_one && !arg.starts_with('-') {
+        let placeholder = is_secret_reference(arg);
+        if previous_names_one && !arg.starts_with('-') && !placeholder {
             secrets.push(arg.clone());
         }
         previous_names_one = arg.starts_with('-') && !arg.contains('=') && names_a_secret(arg);
         match arg.split_once('=') {
+            _ if placeholder => {}
             Some((flag, value)) if names_a_secret(flag) || looks_secret(value) => {
                 secrets.push(value.to_owned())
             }
@@ -141,7 +210,7 @@ fn password_in_url(text: &str) -> Option<String> {
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
     let (_, password) = user.split_once(':')?;
-    Some(password.to_owned())
+    (!is_secret_reference(password)).then(|| password.to_owned())
 }
 
 #[cfg(test)]
@@ -173,6 +242,22 @@ mod tests {
             mask.text("abcdef sk-0123456789ab tok-en-1 hunter2 me:pass99@host /home/me/notes plain"),
             "•••••• •••••• •••••• •••••• me:••••••@host /home/me/notes plain"
         );
+    }
+
+    #[test]
+    fn placeholders_may_be_shown() {
+        let mut config = ServerConfig::new("x", "x", ["--token", "${secret:t}", "--key=${input:k}"]);
+        config.program_mut().unwrap().env.insert("TOKEN".into(), "Bearer ${secret:token}".into());
+        assert!(secrets_in(&config).is_empty());
+    }
+
+    #[test]
+    fn what_is_learnt_is_hidden_however_it_is_written() {
+        let mask = mask(&[], &[]);
+        let clone = mask.clone();
+        mask.learn(&ServerConfig::new("x", "x", ["-"]), &["a\"b/c".into(), "one line\nanother line".into()]);
+        assert_eq!(clone.text(r#"a"b/c a\"b/c a%22b%2Fc"#), "•••••• •••••• ••••••");
+        assert_eq!(clone.text("log: another line"), "log: ••••••");
     }
 
     #[test]

@@ -134,6 +134,10 @@ pub enum FailureCode {
     NotExecutable,
     /// The working folder is missing.
     BadWorkingFolder,
+    /// A `${…}` of its configuration has no value.
+    MissingValue,
+    /// The keyring that has its secrets is locked, or there is none.
+    NoKeyring,
     /// The system would not start the process.
     Spawn,
     /// It did not get ready in time.
@@ -155,6 +159,8 @@ impl FailureCode {
             Self::CommandNotFound => "server_command_not_found",
             Self::NotExecutable => "server_not_executable",
             Self::BadWorkingFolder => "server_bad_working_folder",
+            Self::MissingValue => "server_missing_value",
+            Self::NoKeyring => "server_no_keyring",
             Self::Spawn => "server_spawn",
             Self::StartTimeout => "server_start_timeout",
             Self::ExitedAtStart => "server_exited_at_start",

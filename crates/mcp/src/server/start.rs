@@ -7,10 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Live, Server};
+use crate::config::ServerConfig;
 use crate::connection::{Connection, OpenError};
 use crate::handshake::{HandshakeError, Opening, negotiate};
 use crate::lookup::LookupError;
 use crate::peer::Peer;
+use crate::placeholder::{self, ResolveError};
+use crate::process;
 use crate::status::{Exit, Failure, FailureCode, ServerState, StartStep};
 use crate::tools::ListError;
 
@@ -20,6 +23,8 @@ const SHOWN_LINES: usize = 20;
 /// Why a start failed.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -57,10 +62,15 @@ impl Server {
 
     async fn attempt(&self, opening: Opening) -> Result<(Connection, Live), Attempt> {
         self.change(|status| status.state = ServerState::Starting(StartStep::Spawn));
+        // Before the clock runs: the keyring may ask the user for its password.
+        let config = match self.resolved().await {
+            Ok(config) => config,
+            Err(error) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
+        };
         let limit = self.options.start_timeout;
         let end = tokio::time::Instant::now() + limit;
         let opened =
-            tokio::time::timeout_at(end, Connection::open(&self.config, &self.options, self.records())).await;
+            tokio::time::timeout_at(end, Connection::open(&config, &self.options, self.records())).await;
         let mut connection = match opened {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
@@ -91,6 +101,15 @@ impl Server {
             Some(_) if probing && ended_itself.is_some() => Attempt::LostInProbe,
             Some(error) => Attempt::Failed(self.start_failure(&error, ended_itself.map(|_| exit))),
         })
+    }
+
+    /// The configuration with a value for each `${…}`; what came out of the keyring is masked from here on.
+    async fn resolved(&self) -> Result<ServerConfig, ResolveError> {
+        let variable = |name: &str| process::variable(name)?.into_string().ok();
+        let secrets = self.options.secrets.as_deref();
+        let resolved = placeholder::resolve(&self.config, secrets, variable).await?;
+        self.mask.learn(&resolved.config, &resolved.secrets);
+        Ok(resolved.config)
     }
 
     async fn greet(&self, peer: Peer, opening: Opening) -> Result<Live, StartError> {
@@ -139,6 +158,10 @@ impl Server {
             return self.failure(FailureCode::ExitedAtStart, message, Some(exit));
         }
         let code = match error {
+            StartError::Resolve(ResolveError::Keyring { .. }) => FailureCode::NoKeyring,
+            StartError::Resolve(
+                ResolveError::NoSecret(_) | ResolveError::NoInput(_) | ResolveError::NoVariable(_),
+            ) => FailureCode::MissingValue,
             StartError::Open(OpenError::Lookup(LookupError::Missing(_))) => FailureCode::CommandNotFound,
             StartError::Open(OpenError::Lookup(LookupError::NotExecutable(_))) => FailureCode::NotExecutable,
             StartError::Open(OpenError::NoFolder(_)) => FailureCode::BadWorkingFolder,
@@ -166,6 +189,10 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
         FailureCode::ExitedAtStart => {
             "Look at the server's last lines; often an argument or a key is missing.".into()
         }
+        FailureCode::MissingValue => {
+            "Give it a value in the server's settings, or with `lectern mcp secret set`.".into()
+        }
+        FailureCode::NoKeyring => "Unlock the keyring of your system and start the server again.".into(),
         FailureCode::Died => "The next call starts it again.".into(),
         FailureCode::Spawn | FailureCode::Handshake | FailureCode::ListTools => return None,
     };
