@@ -176,6 +176,11 @@ pub enum AppNews {
         /// The server as it is now.
         server: ServerView,
     },
+    /// Servers were added, removed, or brought back.
+    ServersChanged {
+        /// All of them.
+        servers: Vec<ServerView>,
+    },
     /// The list of models or the chosen one changed.
     ModelsChanged {
         /// The chosen one.

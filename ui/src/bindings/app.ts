@@ -13,7 +13,11 @@ export type AppNews = { "type": "server_changed",
 /**
  * The server as it is now.
  */
-server: ServerView, } | { "type": "models_changed", 
+server: ServerView, } | { "type": "servers_changed", 
+/**
+ * All of them.
+ */
+servers: Array<ServerView>, } | { "type": "models_changed", 
 /**
  * The chosen one.
  */

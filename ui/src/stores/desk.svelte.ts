@@ -90,6 +90,9 @@ export class Desk {
         this.view = { ...this.view, servers };
         break;
       }
+      case "servers_changed":
+        this.view = { ...this.view, servers: news.servers };
+        break;
       case "models_changed":
         this.view = { ...this.view, model: news.model, models: news.models };
         break;

@@ -104,6 +104,7 @@ impl Engine {
         let removed = self.forget_vault(path)?;
         // The host may have lost it already; it is gone either way.
         let _ = self.0.host.remove(&removed.server).await;
+        self.tell_servers();
         self.tell_vaults();
         Ok(())
     }

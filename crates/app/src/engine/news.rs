@@ -40,11 +40,15 @@ impl Engine {
         News { engine: self.clone(), receiver: self.0.news.subscribe(), missed: VecDeque::new() }
     }
 
+    /// Tells that servers were added, removed, or brought back.
+    pub(super) fn tell_servers(&self) {
+        self.tell(AppNews::ServersChanged { servers: self.servers() });
+    }
+
     /// The present state as news.
     fn everything(&self) -> Vec<AppNews> {
         let view = self.app_view();
-        let mut all: Vec<AppNews> =
-            view.servers.into_iter().map(|server| AppNews::ServerChanged { server }).collect();
+        let mut all = vec![AppNews::ServersChanged { servers: view.servers }];
         all.push(AppNews::ModelsChanged { model: view.model, models: view.models });
         all.push(AppNews::VaultsChanged { vaults: view.vaults });
         if let Ok(conversations) = self.conversations() {
