@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lectern_app::view::Problem;
 use lectern_app::{Engine, EngineOptions, Home};
+use lectern_core::Actor;
 use tauri::async_runtime::JoinHandle;
 use tokio::sync::OnceCell;
 
@@ -59,7 +60,10 @@ impl Shell {
 /// Reads the disk, so not on a thread that others wait for.
 async fn open(home: Option<PathBuf>) -> Result<Engine, Problem> {
     let opened = tauri::async_runtime::spawn_blocking(move || {
-        Engine::open(Home::open(home.as_deref())?, EngineOptions::default())
+        Engine::open(
+            Home::open(home.as_deref())?,
+            EngineOptions { who: Actor::Window, ..EngineOptions::default() },
+        )
     });
     opened
         .await

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lectern_core::Rule;
+use lectern_core::{Actor, Rule};
 
 use crate::settings::SamplingEntry;
 
@@ -23,6 +23,8 @@ pub struct EngineOptions {
     pub rules: Vec<Rule>,
     /// Sampling over that of the model.
     pub sampling: SamplingEntry,
+    /// Who acts, for the audit log.
+    pub who: Actor,
     /// Steps of a turn at most.
     pub max_steps: Option<u32>,
 }

@@ -1,13 +1,14 @@
 //! The permissions that hold now: the user's rules, and what was granted in a conversation.
 //!
-//! Invariant: a grant only answers a question that would else be asked; it never overrides a prohibition.
+//! Invariant: a grant only answers a question that would else be asked; it never overrides a prohibition, nor a rule
+//! that was set after it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::ids::{ConversationId, ToolName};
+use crate::ids::{ConversationId, ServerId, ToolName};
 use crate::message::ToolCall;
 use crate::permission::{Decision, Grant, Policy, Rule, RuleEffect, RuleMatch, decide};
 use crate::tool::ToolSpec;
@@ -27,7 +28,7 @@ pub struct PermissionBook {
 #[derive(Default)]
 struct Pages {
     policy: Policy,
-    granted: HashMap<ConversationId, HashSet<ToolName>>,
+    granted: HashMap<ConversationId, HashSet<(ServerId, ToolName)>>,
 }
 
 impl PermissionBook {
@@ -49,6 +50,36 @@ impl PermissionBook {
         self.changes.send_replace(());
     }
 
+    /// Sets the one rule about something, or takes it back, at once for the next call of every running turn. What was
+    /// granted in conversations for the tools that it is about is over: the user has decided anew.
+    pub fn set_rule(&self, matches: &RuleMatch, effect: Option<RuleEffect>) {
+        let mut pages = self.pages();
+        let Pages { policy, granted } = &mut *pages;
+        policy.rules.retain(|rule| rule.matches != *matches);
+        policy.rules.extend(effect.map(|effect| Rule { matches: matches.clone(), effect }));
+        for tools in granted.values_mut() {
+            tools.retain(|(server, tool)| match matches {
+                RuleMatch::Everything => false,
+                RuleMatch::Server { server: about } => server != about,
+                RuleMatch::Tool { tool: about } => tool != about,
+            });
+        }
+        drop(pages);
+        self.changes.send_replace(());
+    }
+
+    /// Forgets all that was said about a server and its tools, e.g. when it was removed: another server that gets its
+    /// name must not inherit a permission. `tools` are its public names.
+    pub fn forget_server(&self, server: &ServerId, tools: &HashSet<ToolName>) {
+        let mut pages = self.pages();
+        pages.policy.rules.retain(|rule| !is_about(&rule.matches, server, tools));
+        for granted in pages.granted.values_mut() {
+            granted.retain(|(of, _)| of != server);
+        }
+        drop(pages);
+        self.changes.send_replace(());
+    }
+
     /// The standing rules.
     pub fn policy(&self) -> Policy {
         self.pages().policy.clone()
@@ -57,25 +88,26 @@ impl PermissionBook {
     /// Decides one call by the rules and the grants.
     pub fn decide(&self, conversation: &ConversationId, call: &ToolCall, spec: &ToolSpec) -> Decision {
         let pages = self.pages();
+        let granted = || {
+            let granted = pages.granted.get(conversation);
+            granted.is_some_and(|tools| tools.contains(&(spec.server.clone(), spec.name.clone())))
+        };
         match decide(&pages.policy, call, spec) {
-            Decision::Ask
-                if pages.granted.get(conversation).is_some_and(|tools| tools.contains(&spec.name)) =>
-            {
-                Decision::Allow(Some(allow(&spec.name)))
-            }
+            Decision::Ask if granted() => Decision::Allow(Some(allow(&spec.name))),
             decision @ (Decision::Ask | Decision::Allow(_) | Decision::Deny(_)) => decision,
         }
     }
 
     /// Notes what the user granted.
-    pub fn grant(&self, conversation: &ConversationId, tool: &ToolName, grant: Grant) {
+    pub fn grant(&self, conversation: &ConversationId, spec: &ToolSpec, grant: Grant) {
         match grant {
             Grant::Once => return,
             Grant::Conversation => {
-                self.pages().granted.entry(conversation.clone()).or_default().insert(tool.clone());
+                let tool = (spec.server.clone(), spec.name.clone());
+                self.pages().granted.entry(conversation.clone()).or_default().insert(tool);
             }
             Grant::Always => {
-                let rule = allow(tool);
+                let rule = allow(&spec.name);
                 self.pages().policy.rules.push(rule.clone());
                 if let Some(keep) = &self.keep {
                     keep(&rule);
@@ -92,6 +124,15 @@ impl PermissionBook {
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a rule is about this server or one of these tools of it.
+pub fn is_about(matches: &RuleMatch, server: &ServerId, tools: &HashSet<ToolName>) -> bool {
+    match matches {
+        RuleMatch::Everything => false,
+        RuleMatch::Server { server: about } => about == server,
+        RuleMatch::Tool { tool } => tools.contains(tool),
     }
 }
 

@@ -18,6 +18,7 @@
 //!     message: UserMessage::text("Which notes mention Lyon?"),
 //!     model,
 //!     tools: Arc::new(ToolSet::new([notes])),
+//!     who: Actor::Cli,
 //!     permissions,
 //!     store: store.clone(),
 //!     system: None,
@@ -80,7 +81,7 @@ pub use model::{
 };
 pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule, RuleEffect, RuleMatch};
 pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};
-pub use store::{Store, StoreError};
+pub use store::{Actor, Store, StoreError};
 pub use tool::{CallContext, CallNews, Progress, ToolAnnotations, ToolProvider, ToolSpec, WireDirection};
 pub use toolset::ToolSet;
 pub use turn::{Events, StartError, TurnHandle, TurnInput, Turns};

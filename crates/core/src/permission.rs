@@ -1,5 +1,18 @@
 //! Decides whether a tool call may run.
 //!
+//! | the most exact rule about the tool says | it only reads, and is believed | it says it destroys | anything else |
+//! |---|---|---|---|
+//! | nothing | runs | asks | asks |
+//! | ask | asks | asks | asks |
+//! | deny | denied | denied | denied |
+//! | allow, for everything (`--yes`, one run) | runs | runs | runs |
+//! | allow, for its server | runs | **asks** | runs |
+//! | allow, for this tool | runs | runs | runs |
+//!
+//! A tool's rule is more exact than its server's, and that more than one for everything; of two equally exact ones the
+//! later counts. Why a server's allow does not reach a tool that says it destroys: who allows a server thinks of its
+//! everyday tools; deleting is worth a word of its own. The claim of a server can only make the rules stricter here.
+//!
 //! Invariant: pure. No clock, no files, no prompts; the turn asks the user.
 
 use serde::{Deserialize, Serialize};
@@ -97,7 +110,7 @@ pub enum Decision {
     Ask,
 }
 
-/// Decides one call. Without a rule, a trusted read-only tool runs and everything else asks.
+/// Decides one call; the module's table says how. The arguments play no part yet.
 pub fn decide(policy: &Policy, call: &ToolCall, spec: &ToolSpec) -> Decision {
     let _ = call;
     let rule = policy
@@ -108,11 +121,22 @@ pub fn decide(policy: &Policy, call: &ToolCall, spec: &ToolSpec) -> Decision {
         .max_by_key(|(exactness, position, _)| (*exactness, *position))
         .map(|(_, _, rule)| rule);
     match rule.map(|rule| (rule, rule.effect)) {
-        Some((rule, RuleEffect::Allow)) => Decision::Allow(Some(rule.clone())),
+        Some((rule, RuleEffect::Allow)) if reaches(&rule.matches, spec) => {
+            Decision::Allow(Some(rule.clone()))
+        }
+        Some((_, RuleEffect::Allow)) => Decision::Ask,
         Some((rule, RuleEffect::Deny)) => Decision::Deny(rule.clone()),
         Some((_, RuleEffect::Ask)) => Decision::Ask,
         None if spec.is_read_only() => Decision::Allow(None),
         None => Decision::Ask,
+    }
+}
+
+/// Whether an allow on this covers the tool.
+fn reaches(matches: &RuleMatch, spec: &ToolSpec) -> bool {
+    match matches {
+        RuleMatch::Everything | RuleMatch::Tool { .. } => true,
+        RuleMatch::Server { .. } => !spec.is_destructive(),
     }
 }
 
@@ -124,3 +148,6 @@ fn exactness(matches: &RuleMatch, spec: &ToolSpec) -> Option<u8> {
         RuleMatch::Tool { tool } => (*tool == spec.name).then_some(2),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use ts_rs::TS;
 
 use crate::ids::{ConversationId, ServerId, ToolName, TurnId};
-use crate::message::{ToolCall, ToolResult};
+use crate::message::{JsonObject, ToolCall, ToolResult};
 use crate::question::Asker;
 
 /// A tool as it is offered to a model.
@@ -58,6 +58,12 @@ impl ToolSpec {
     /// Whether the tool changes nothing, as far as it can be believed.
     pub fn is_read_only(&self) -> bool {
         self.trusted && self.annotations.read_only == Some(true)
+    }
+
+    /// Whether the tool says that it may destroy. Silence is no claim, although MCP's default is yes (2025-06-18,
+    /// `destructiveHint`): most tools say nothing, and those that do mean it.
+    pub fn is_destructive(&self) -> bool {
+        self.annotations.destructive == Some(true) && !self.is_read_only()
     }
 }
 
@@ -114,6 +120,17 @@ pub struct CallContext {
 pub trait ToolProvider: Send + Sync {
     /// The tools offered now, in a deterministic order.
     fn tools(&self) -> Arc<[ToolSpec]>;
+
+    /// Why a tool that is not among [`ToolProvider::tools`] can't be called now, when there is such a tool.
+    fn withheld(&self, tool: &ToolName) -> Option<String> {
+        let _ = tool;
+        None
+    }
+
+    /// The arguments of a call without secrets, for the audit log.
+    fn masked(&self, call: &ToolCall) -> JsonObject {
+        call.arguments.clone()
+    }
 
     /// Runs one call. Never fails: a broken tool is news for the model, not for the turn.
     fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult>;

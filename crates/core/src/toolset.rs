@@ -8,7 +8,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::ids::ToolName;
+use crate::message::{JsonObject, ToolCall, ToolOutcome, ToolResult};
 use crate::tool::{CallContext, ToolProvider, ToolSpec};
 
 /// Several providers as one.
@@ -21,6 +22,12 @@ impl ToolSet {
     /// The providers in the order in which their tools are offered.
     pub fn new(providers: impl IntoIterator<Item = Arc<dyn ToolProvider>>) -> Self {
         Self { providers: providers.into_iter().collect() }
+    }
+}
+
+impl ToolSet {
+    fn offering(&self, tool: &ToolName) -> Option<&Arc<dyn ToolProvider>> {
+        self.providers.iter().find(|provider| provider.tools().iter().any(|spec| spec.name == *tool))
     }
 }
 
@@ -38,10 +45,19 @@ impl ToolProvider for ToolSet {
         out.into()
     }
 
+    fn withheld(&self, tool: &ToolName) -> Option<String> {
+        self.providers.iter().find_map(|provider| provider.withheld(tool))
+    }
+
+    fn masked(&self, call: &ToolCall) -> JsonObject {
+        match self.offering(&call.tool) {
+            Some(provider) => provider.masked(call),
+            None => call.arguments.clone(),
+        }
+    }
+
     fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult> {
-        let offers =
-            |provider: &&Arc<dyn ToolProvider>| provider.tools().iter().any(|spec| spec.name == call.tool);
-        match self.providers.iter().find(offers) {
+        match self.offering(&call.tool) {
             Some(provider) => provider.call(call, context),
             None => {
                 let text = format!("The tool `{}` is no longer there.", call.tool);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lectern_core::ConversationId;
-use lectern_core::store::{AuditDecision, StoredConversation, StoredMessage};
+use lectern_core::store::{AuditDecision, AuditQuery, StoredConversation, StoredMessage};
 use serde_json::{Value, json};
 
 use super::Engine;
@@ -68,11 +68,12 @@ impl Engine {
     /// Everything that is known of a conversation: messages, events, decisions about calls, the servers.
     pub fn trace(&self, id: &ConversationId) -> Result<Value, Problem> {
         let view = self.conversation(id)?;
-        let audit = self.0.store.audit(id).map_err(|error| of_store(&error))?;
+        let query = AuditQuery { conversation: Some(id.clone()), ..AuditQuery::default() };
+        let audit = self.0.store.audit(&query).map_err(|error| of_store(&error))?;
         let decisions: Vec<Value> = audit
             .into_iter()
             .map(|entry| {
-                let allowed = entry.decision == AuditDecision::Allowed;
+                let allowed = entry.decision == Some(AuditDecision::Allowed);
                 json!({
                     "at": entry.at, "turn": entry.turn, "call": entry.call, "tool": entry.tool,
                     "server": entry.server, "allowed": allowed, "reason": entry.reason,

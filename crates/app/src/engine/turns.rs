@@ -104,6 +104,7 @@ impl Engine {
             tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
             model: chat_model,
             tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,
+            who: self.0.options.who.clone(),
             permissions: Arc::clone(&self.0.permissions),
             store: store.clone(),
             system: instructions(starter),

@@ -1,8 +1,10 @@
-//! Keeps conversations: one SQLite file with messages, turns, events, the audit log and drafts of running steps.
+//! Keeps conversations: one SQLite file with messages, turns, events, drafts of running steps, the audit log and what
+//! the user approved.
 //!
 //! Invariant: no call waits for anything but the disk, and what a turn writes together is stored together or not at
 //! all. After [`Store::open`] no turn of a dead process is left unfinished.
 
+mod approvals;
 mod audit;
 mod conversations;
 mod instance;
@@ -19,7 +21,11 @@ use rusqlite::{Connection, ErrorCode};
 use crate::clock;
 use crate::ids::{ConversationId, TurnId};
 
-pub use audit::{AuditDecision, AuditEntry};
+pub use approvals::{ApprovedServer, KnownTool};
+pub(crate) use audit::Decided;
+pub use audit::{
+    AUDIT_ARGUMENTS, AUDIT_KEPT, Actor, AuditDecision, AuditEntry, AuditKind, AuditOutcome, AuditQuery,
+};
 pub use conversations::StoredConversation;
 pub use read::{StoredMessage, StoredTurn};
 pub(crate) use write::{NewTurn, TurnWrite};

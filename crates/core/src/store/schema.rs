@@ -74,6 +74,70 @@ const MIGRATIONS: &[&str] = &["
         reason TEXT NOT NULL
     ) STRICT;
     CREATE INDEX audit_by_conversation ON audit(conversation);
+", "
+    ALTER TABLE audit RENAME TO audit_before;
+    DROP INDEX audit_by_conversation;
+    -- What was decided, and what came of it. Each is a row of its own, because no row is ever changed.
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        -- call, result, approval, permission, server
+        kind TEXT NOT NULL,
+        who TEXT NOT NULL,
+        server TEXT NOT NULL,
+        tool TEXT,
+        conversation TEXT,
+        turn TEXT,
+        call TEXT,
+        decision TEXT,
+        reason TEXT NOT NULL DEFAULT '',
+        arguments TEXT,
+        arguments_sha256 TEXT,
+        outcome TEXT,
+        result_sha256 TEXT,
+        result_bytes INTEGER,
+        duration_ms INTEGER
+    ) STRICT;
+    INSERT INTO audit (at, kind, who, server, tool, conversation, turn, call, decision, reason, arguments,
+        arguments_sha256)
+        SELECT at, 'call', '', server, tool, conversation, turn, call, decision, reason, arguments, arguments_sha256
+        FROM audit_before ORDER BY id;
+    DROP TABLE audit_before;
+    CREATE INDEX audit_by_conversation ON audit(conversation);
+    CREATE INDEX audit_by_call ON audit(turn, call);
+    CREATE INDEX audit_by_time ON audit(at);
+    -- Up to which id old rows may go.
+    CREATE TABLE audit_rotated (at INTEGER NOT NULL, up_to INTEGER NOT NULL) STRICT;
+    CREATE TRIGGER audit_stays BEFORE UPDATE ON audit BEGIN
+        SELECT RAISE(ABORT, 'the audit log is only added to');
+    END;
+    CREATE TRIGGER audit_keeps BEFORE DELETE ON audit
+        WHEN OLD.id > (SELECT coalesce(max(up_to), 0) FROM audit_rotated) BEGIN
+        SELECT RAISE(ABORT, 'the audit log is only added to');
+    END;
+    -- REPLACE would delete without asking the trigger above.
+    CREATE TRIGGER audit_adds BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit WHERE id = NEW.id) BEGIN
+        SELECT RAISE(ABORT, 'the audit log is only added to');
+    END;
+    CREATE TABLE approved_servers (
+        server TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        -- What was approved, for people; secrets are masked.
+        shown TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        -- Whether its tools were listed since.
+        listed INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE known_tools (
+        server TEXT NOT NULL REFERENCES approved_servers(server) ON DELETE CASCADE,
+        tool TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        -- The definition as JSON, to show what changed.
+        definition TEXT NOT NULL,
+        -- 0: it came later and nobody has looked at it yet.
+        seen INTEGER NOT NULL,
+        PRIMARY KEY (server, tool)
+    ) STRICT, WITHOUT ROWID;
 "];
 
 /// Sets the connection up and brings the file to the latest version.

@@ -14,11 +14,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::asked::CallAsker;
 use super::bound;
+use super::journal::store_error;
 use super::prepare::{Ready, prepare};
 use super::run::{Turn, panic_text};
 use super::step::Reply;
+use crate::clock::Stopwatch;
 use crate::event::{EventKind, TurnError};
-use crate::ids::ToolCallId;
+use crate::ids::{ServerId, ToolCallId};
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
 use crate::tool::{CallContext, CallNews};
 
@@ -50,10 +52,13 @@ async fn run_call(turn: &Turn, ready: Ready) {
     let call = ready.call;
     if turn.cancel.is_cancelled() {
         let text = "The user stopped before this call ran.";
-        turn.journal.settle(ToolResult::of(&call, ToolOutcome::Cancelled, text));
+        let result = ToolResult::of(&call, ToolOutcome::Cancelled, text);
+        write_down(turn, &ready.spec.server, &result, 0);
+        turn.journal.settle(result);
         return;
     }
     turn.journal.tell(EventKind::ToolStarted { call: call.clone() });
+    let watch = Stopwatch::start();
     let (sender, news) = mpsc::unbounded_channel();
     let cancel = turn.cancel.child_token();
     // A call that is left behind is told to stop, also when it is the turn that breaks.
@@ -69,13 +74,22 @@ async fn run_call(turn: &Turn, ready: Ready) {
     let asked = call.clone();
     // A task of its own, so that its panic is caught and so that it can be left behind.
     let task = AbortOnDropHandle::new(tokio::spawn(async move { tools.call(asked, context).await }));
-    let (result, cuts) = bound::result(follow(turn, &call, task, news).await);
+    let result = follow(turn, &call, task, news).await;
+    write_down(turn, &ready.spec.server, &result, watch.millis());
+    let (result, cuts) = bound::result(result);
     left_behind.disarm();
     for cut in cuts {
         let message = format!("result of `{}`: {cut}", call.tool);
         turn.journal.tell(EventKind::Notice { code: "result_cut".to_owned(), message });
     }
     turn.journal.settle(result);
+}
+
+/// Writes what came of a call to the audit log, before anyone hears of it.
+fn write_down(turn: &Turn, server: &ServerId, result: &ToolResult, took_ms: u32) {
+    if let Err(error) = turn.input.store.append_outcome(&turn.key, server, result, took_ms.into()) {
+        turn.journal.fail(store_error(&error));
+    }
 }
 
 /// Tells the news of a call until it is done.

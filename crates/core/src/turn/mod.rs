@@ -26,7 +26,7 @@ use crate::grants::PermissionBook;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::UserMessage;
 use crate::model::{ChatModel, Sampling, ToolMode};
-use crate::store::{NewTurn, Store, StoreError, TurnKey};
+use crate::store::{Actor, NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
 pub use asked::AnswerRefused;
@@ -49,6 +49,8 @@ pub struct TurnInput {
     pub model: Arc<dyn ChatModel>,
     /// The tools that are offered; usually a [`crate::ToolSet`].
     pub tools: Arc<dyn ToolProvider>,
+    /// Who sends the message, for the audit log.
+    pub who: Actor,
     /// The standing permissions, shared by all turns.
     pub permissions: Arc<PermissionBook>,
     /// Where the conversation is kept.

@@ -2,12 +2,13 @@
 //!
 //! Invariant: the decision is in the audit log before the call runs.
 
+use super::TurnInput;
 use super::journal::store_error;
 use super::run::Turn;
 use crate::event::EventKind;
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
 use crate::permission::{Decision, Grant, PermissionAnswer, Rule, RuleMatch};
-use crate::store::AuditDecision;
+use crate::store::{AuditDecision, Decided};
 use crate::tool::ToolSpec;
 
 /// What was decided, and why in words.
@@ -23,23 +24,38 @@ pub(super) async fn permit(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Res
     let verdict = match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
         Decision::Allow(rule) => Verdict::allowed(by_rule(rule.as_ref())),
         Decision::Deny(rule) => Verdict::forbidden(call, &rule),
-        Decision::Ask => ask(turn, spec, call).await?,
+        Decision::Ask => ask(turn, spec, call).await,
     };
-    let audited =
-        turn.input.store.append_audit(&turn.key, call, &spec.server, verdict.decision, &verdict.reason);
-    if let Err(error) = audited {
+    write_down(turn, call, spec.server.as_str(), verdict.decision, &verdict.reason)?;
+    let outcome = match verdict.decision {
+        AuditDecision::Allowed => return Ok(()),
+        AuditDecision::Denied => ToolOutcome::Denied,
+        AuditDecision::Cancelled => ToolOutcome::Cancelled,
+        AuditDecision::Refused => ToolOutcome::Failed,
+    };
+    Err(ToolResult::of(call, outcome, verdict.denial))
+}
+
+/// Writes a decision to the audit log. A call whose decision is nowhere does not run.
+pub(super) fn write_down(
+    turn: &Turn,
+    call: &ToolCall,
+    server: &str,
+    decision: AuditDecision,
+    reason: &str,
+) -> Result<(), ToolResult> {
+    let TurnInput { store, tools, who, .. } = &turn.input;
+    let masked = tools.masked(call);
+    let decided = Decided { key: &turn.key, who, call, masked, server, decision, reason };
+    store.append_decision(&decided).map_err(|error| {
         turn.journal.fail(store_error(&error));
         let text = "The decision about this call could not be written down, so it was not run.";
-        return Err(ToolResult::of(call, ToolOutcome::Failed, text));
-    }
-    match verdict.decision {
-        AuditDecision::Allowed => Ok(()),
-        AuditDecision::Denied => Err(ToolResult::of(call, ToolOutcome::Denied, verdict.denial)),
-    }
+        ToolResult::of(call, ToolOutcome::Failed, text)
+    })
 }
 
 /// Asks the user and waits: for the answer, for a rule that answers in the meantime, or for cancel.
-async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<Verdict, ToolResult> {
+async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Verdict {
     let mut changes = turn.input.permissions.changes();
     let mut answer = turn.questions.ask(&call.id);
     let choices = vec![Grant::Once, Grant::Conversation, Grant::Always];
@@ -49,9 +65,9 @@ async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<Verdict, T
             biased;
             () = turn.cancel.cancelled() => {
                 turn.questions.withdraw(&call.id);
-                return Err(ToolResult::of(call, ToolOutcome::Cancelled, "The user stopped before this call ran."));
+                return Verdict::cancelled();
             }
-            answer = &mut answer => break answered(turn, call, answer.unwrap_or(PermissionAnswer::Deny)),
+            answer = &mut answer => break answered(turn, spec, call, answer.unwrap_or(PermissionAnswer::Deny)),
             // The sender lives in the book that the turn holds, so this can't fail.
             _ = changes.changed() => {
                 match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
@@ -69,14 +85,14 @@ async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<Verdict, T
         }
     };
     turn.questions.withdraw(&call.id);
-    Ok(verdict)
+    verdict
 }
 
-fn answered(turn: &Turn, call: &ToolCall, answer: PermissionAnswer) -> Verdict {
+fn answered(turn: &Turn, spec: &ToolSpec, call: &ToolCall, answer: PermissionAnswer) -> Verdict {
     tell(turn, call, answer.clone());
     match answer {
         PermissionAnswer::Allow { grant } => {
-            turn.input.permissions.grant(&turn.key.conversation, &call.tool, grant);
+            turn.input.permissions.grant(&turn.key.conversation, spec, grant);
             let scope = match grant {
                 Grant::Once => "once",
                 Grant::Conversation => "in this conversation",
@@ -100,6 +116,14 @@ fn tell(turn: &Turn, call: &ToolCall, answer: PermissionAnswer) {
 }
 
 impl Verdict {
+    fn cancelled() -> Self {
+        Self {
+            decision: AuditDecision::Cancelled,
+            reason: "user: stopped".to_owned(),
+            denial: "The user stopped before this call ran.".to_owned(),
+        }
+    }
+
     fn allowed(reason: String) -> Self {
         Self { decision: AuditDecision::Allowed, reason, denial: String::new() }
     }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::permit::permit;
+use super::permit::{permit, write_down};
 use super::run::Turn;
 use crate::event::EventKind;
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::store::AuditDecision;
 use crate::tool::ToolSpec;
 use crate::validate::{MAX_ERRORS, SchemaFault, ValidationError, validate};
 
@@ -32,11 +33,24 @@ pub(super) async fn prepare(turn: &Turn, tools: &[ToolSpec], call: &ToolCall) ->
         return Err(ToolResult::of(call, ToolOutcome::Cancelled, "The user stopped before this call ran."));
     }
     let Some(spec) = tools.iter().find(|spec| spec.name == call.tool) else {
-        return Err(ToolResult::of(call, ToolOutcome::Failed, unknown_tool(call, tools)));
+        return Err(unknown(turn, tools, call));
     };
-    check_arguments(turn, spec, call).await?;
+    if let Err(wrong) = check_arguments(turn, spec, call).await {
+        write_down(turn, call, spec.server.as_str(), AuditDecision::Refused, "wrong arguments")?;
+        return Err(wrong);
+    }
     permit(turn, spec, call).await?;
     Ok(Ready { call: call.clone(), spec: spec.clone() })
+}
+
+/// What the model is told of a tool that is not offered.
+fn unknown(turn: &Turn, tools: &[ToolSpec], call: &ToolCall) -> ToolResult {
+    let (reason, text) = match turn.input.tools.withheld(&call.tool) {
+        Some(why) => ("tool withheld", why),
+        None => ("no such tool", unknown_tool(call, tools)),
+    };
+    let written = write_down(turn, call, "", AuditDecision::Refused, reason);
+    written.map_or_else(|failed| failed, |()| ToolResult::of(call, ToolOutcome::Failed, text))
 }
 
 async fn check_arguments(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
 use lectern_core::{
-    ConversationId, Event, EventKind, Message, PermissionAnswer, PermissionBook, Policy, Sampling, Store,
-    ToolCall, ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
+    Actor, ConversationId, Event, EventKind, Message, PermissionAnswer, PermissionBook, Policy, Sampling,
+    Store, ToolCall, ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +47,7 @@ impl App {
             message: UserMessage::text(text),
             model: self.model.clone(),
             tools: self.tools.clone(),
+            who: Actor::Cli,
             permissions: self.permissions.clone(),
             store: self.store.clone(),
             system: Some("Be brief.".to_owned()),

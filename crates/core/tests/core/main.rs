@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod app;
+mod audit;
 mod endings;
 mod events_doc;
 mod properties;

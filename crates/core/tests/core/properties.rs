@@ -238,12 +238,12 @@ fn writing_calls_stood_alone(app: &App) {
 }
 
 fn only_allowed_calls_ran(app: &App, events: &[Event]) {
-    let audit = app.store.audit(&app.conversation).unwrap();
+    let audit = app.store.audit(&lectern_core::store::AuditQuery::default()).unwrap();
     for event in events {
         if let EventKind::ToolStarted { call } = &event.kind {
-            let entry = audit.iter().find(|entry| entry.call == call.id).unwrap();
-            assert_eq!(entry.decision, lectern_core::store::AuditDecision::Allowed);
-            assert_eq!(entry.arguments, call.arguments);
+            let entry = audit.iter().find(|entry| entry.call.as_ref() == Some(&call.id)).unwrap();
+            assert_eq!(entry.decision, Some(lectern_core::store::AuditDecision::Allowed));
+            assert_eq!(entry.arguments, Some(call.arguments.clone().into()));
         }
         if let EventKind::ToolFinished { result, .. } = &event.kind
             && result.outcome == ToolOutcome::Denied

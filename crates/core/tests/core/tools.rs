@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lectern_core::store::AuditQuery;
 use lectern_core::testing::{Beat, Behaviour, ScriptedTools, calls, calls_all, says, tool};
 use lectern_core::{
     Delta, EventKind, FinishReason, Grant, Message, PermissionAnswer, ToolCallId, ToolOutcome, ToolResult,
@@ -74,7 +75,7 @@ async fn a_denied_tool_is_reported_to_the_model() {
     let [(ToolOutcome::Denied, text)] = news.as_slice() else { panic!("{news:?}") };
     assert!(text.contains("did not allow `delete`"), "{text}");
     assert!(app.tools.calls().is_empty());
-    let audit = app.store.audit(&app.conversation).unwrap();
+    let audit = app.store.audit(&AuditQuery::default()).unwrap();
     assert_eq!(audit.len(), 1);
     assert_eq!(audit[0].reason, "user: denied");
 }
