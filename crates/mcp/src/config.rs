@@ -11,6 +11,7 @@ use lectern_core::{Asker, ServerId};
 
 use crate::mask::Mask;
 use crate::secrets::Secrets;
+use crate::server::RestartPolicy;
 
 /// One server of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +174,8 @@ pub struct HostOptions {
     pub max_message: usize,
     /// Tools of one server.
     pub max_tools: usize,
+    /// How often a broken server is started again by itself.
+    pub restart: RestartPolicy,
     /// Where `${secret:NAME}` and `${input:NAME}` are looked up, and tokens kept; without it such a server can't start.
     pub secrets: Option<Arc<dyn Secrets>>,
 }
@@ -193,6 +196,7 @@ impl Default for HostOptions {
             result_budget: 16_000,
             max_message: 16 << 20,
             max_tools: 1_000,
+            restart: RestartPolicy::default(),
             secrets: None,
         }
     }

@@ -28,7 +28,6 @@
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
-//! | `log` | what a server writes to stderr |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
 mod call;
@@ -59,5 +58,6 @@ pub use config::{Answers, Endpoint, HostOptions, Program, Root, ServerConfig, Tr
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use secrets::{Secrets, SecretsError};
+pub use server::RestartPolicy;
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};
 pub use traffic::{TrafficMessage, TrafficPage};

@@ -68,6 +68,22 @@ pub enum ServerState {
     Failed(Failure),
 }
 
+impl ServerState {
+    /// Whether it is on its way and may be ready soon. One that died and comes back by itself is not waited for.
+    pub fn is_starting(&self) -> bool {
+        match self {
+            Self::Starting(_) => true,
+            Self::Restarting { failure, .. } => failure.step.is_some(),
+            Self::Stopped
+            | Self::Ready
+            | Self::Degraded(_)
+            | Self::NeedsApproval
+            | Self::NeedsSignIn
+            | Self::Failed(_) => false,
+        }
+    }
+}
+
 /// The steps of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartStep {
@@ -153,6 +169,22 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
+    /// Whether another start may help. What needs a change by the user, or has already taken all the time that a
+    /// start may take, is not tried again.
+    pub(crate) fn may_pass(self) -> bool {
+        match self {
+            Self::Spawn | Self::ExitedAtStart | Self::Died => true,
+            Self::CommandNotFound
+            | Self::NotExecutable
+            | Self::BadWorkingFolder
+            | Self::StartTimeout
+            | Self::Handshake
+            | Self::MissingValue
+            | Self::NoKeyring
+            | Self::ListTools => false,
+        }
+    }
+
     /// The code by which a user interface chooses its words.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use lectern_core::{Blob, Content, ResourceRef, ServerId, ToolOutcome, ToolProvider, WireDirection};
-use lectern_mcp::{Root, ServerState};
+use lectern_mcp::{RestartPolicy, Root, ServerState};
 use serde_json::{Value, json};
 use support::*;
 
@@ -120,7 +120,9 @@ async fn a_call_as_a_whole_has_a_limit_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_says_how_and_comes_back_with_the_next_call() {
-    let host = host_with(fixture("s", "ok")).await;
+    let mut options = quick();
+    options.restart = RestartPolicy::never();
+    let host = started([fixture("s", "ok")], options).await;
     let waiting = start_call(&host, "s__wait", json!({}));
     let dead = call(&host, "s__die", json!({"code": 7})).await;
     for called in [waiting.finish().await, dead] {

@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::start::Mode;
+use crate::start::{Mode, Starts};
 
 const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH]
+               [--starts-file PATH [--bad-starts FIRST-LAST]]
+
+With a starts file, each start adds a line to it; those from FIRST to LAST, counted from 1, end at once with code 4.
 
 How it starts:
   ok             both eras, no mischief (the default)
@@ -98,6 +101,7 @@ fn main() {
     let mut mode = Mode::Ok;
     let mut state = State::default();
     let mut pid_file = None;
+    let mut starts = Starts::default();
     let mut args = std::env::args().skip(1);
     while let Some(flag) = args.next() {
         let mut value = || args.next().unwrap_or_else(|| usage(&format!("{flag} needs a value")));
@@ -108,9 +112,14 @@ fn main() {
             }
             "--tools" => state.extra = value().parse().unwrap_or_else(|_| usage("--tools needs a number")),
             "--pid-file" => pid_file = Some(value()),
+            "--starts-file" => starts.file = Some(value()),
+            "--bad-starts" => {
+                starts.bad = Starts::range(&value()).unwrap_or_else(|| usage("--bad-starts needs A-B"))
+            }
             _ => usage(&format!("no flag {flag}")),
         }
     }
+    starts.count();
     start::misbehave(mode, pid_file.as_deref());
     let server = Arc::new(Server { mode, out: Mutex::new(std::io::stdout()), state: Mutex::new(state) });
     for line in std::io::stdin().lock().lines() {

@@ -124,6 +124,33 @@ pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
     }
 }
 
+/// Which starts are bad.
+#[derive(Default)]
+pub struct Starts {
+    pub file: Option<String>,
+    pub bad: Option<std::ops::RangeInclusive<usize>>,
+}
+
+impl Starts {
+    pub fn range(text: &str) -> Option<Option<std::ops::RangeInclusive<usize>>> {
+        let (first, last) = text.split_once('-')?;
+        Some(Some(first.parse().ok()?..=last.parse().ok()?))
+    }
+
+    /// Counts this start, and ends here if it is a bad one.
+    pub fn count(&self) {
+        let Some(file) = &self.file else { return };
+        let mut counted =
+            std::fs::OpenOptions::new().create(true).append(true).open(file).expect("starts file");
+        counted.write_all(b"started\n").expect("starts file");
+        let start = std::fs::read_to_string(file).expect("starts file").lines().count();
+        if self.bad.as_ref().is_some_and(|bad| bad.contains(&start)) {
+            eprintln!("start {start} is a bad one");
+            std::process::exit(4);
+        }
+    }
+}
+
 fn write_pids(file: Option<&str>, pids: &[u32]) {
     if let Some(file) = file {
         let pids: Vec<String> = pids.iter().map(u32::to_string).collect();

@@ -3,9 +3,12 @@
 //! Invariant: one task owns the process. Nobody else starts or ends it, and its end never reaches another server. Every
 //! state it is in can be seen.
 
+mod life;
+mod restart;
 mod start;
 
-use std::sync::atomic::AtomicBool;
+pub use restart::RestartPolicy;
+
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -17,7 +20,7 @@ use tokio::task::AbortHandle;
 use crate::call::Limits;
 use crate::config::{HostOptions, ServerConfig};
 use crate::connection::{Connection, Records};
-use crate::handshake::Session;
+use crate::handshake::{Opening, Session};
 use crate::log::ServerLog;
 use crate::mask::Mask;
 use crate::naming::server_part;
@@ -53,8 +56,8 @@ pub(crate) struct Server {
     live: RwLock<Option<Live>>,
     orders: mpsc::UnboundedSender<Order>,
     on_change: OnChange,
-    /// It ended itself when it was probed, and must be greeted with `initialize`.
-    no_probe: AtomicBool,
+    /// How it was greeted when it was first ready; some old servers end themselves when they are probed.
+    opening: OnceLock<Opening>,
     task: OnceLock<AbortHandle>,
 }
 
@@ -62,15 +65,32 @@ enum Order {
     /// Start, unless it has been started since `seen` starts.
     Start {
         seen: u64,
+        by: Starter,
     },
     Restart,
     Stop(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
 
-/// How one run of the process ended.
+/// Who wants a start.
+enum Starter {
+    User,
+    /// A call; it does not make a server that fails again and again a healthy one.
+    Call,
+}
+
+/// How one run of the process, or one rest without a process, ended.
 enum Ended {
-    Failed(Box<Failure>),
+    Failed {
+        failure: Box<Failure>,
+        /// How long it had been ready.
+        ready_for: Option<Duration>,
+    },
+    /// It was not started: somebody has to say or do something first.
+    #[expect(dead_code, reason = "approval and sign-in end a start this way")]
+    Waiting(ServerState),
+    /// The pause before a restart is over.
+    Paused,
     Ordered(Order),
     /// Nobody holds the server any more.
     Forgotten,
@@ -108,7 +128,7 @@ impl Server {
             live: RwLock::default(),
             orders,
             on_change,
-            no_probe: AtomicBool::new(false),
+            opening: OnceLock::new(),
             task: OnceLock::new(),
         });
         (server.on_change)(&server.status());
@@ -176,7 +196,7 @@ impl Server {
                 }
                 ServerState::Failed(_) | ServerState::Restarting { .. } => {
                     waits_since = Some(starts);
-                    self.order(Order::Start { seen: starts });
+                    self.order(Order::Start { seen: starts, by: Starter::Call });
                 }
                 ServerState::Starting(_) => waits_since = waits_since.or(Some(starts.saturating_sub(1))),
                 ServerState::Ready | ServerState::Degraded(_) => {
@@ -218,7 +238,7 @@ impl Server {
     /// Starts a server that is stopped or failed.
     pub(crate) fn start(&self) {
         let seen = self.status.borrow().starts;
-        self.order(Order::Start { seen });
+        self.order(Order::Start { seen, by: Starter::User });
     }
 
     /// Ends the process, if there is one, and starts it anew.
@@ -247,83 +267,15 @@ impl Server {
         }
     }
 
-    /// Waits until it is not starting any more.
+    /// Waits until it is not starting any more. A start that is tried again soon is not over.
     pub(crate) async fn settled(&self) {
         let mut watch = self.status.subscribe();
-        let _ = watch.wait_for(|status| !matches!(status.state, ServerState::Starting(_))).await;
+        let _ = watch.wait_for(|status| !status.state.is_starting()).await;
     }
 
     fn order(&self, order: Order) {
         // After `close` there is nobody to order about; the caller's channel then says so.
         let _ = self.orders.send(order);
-    }
-
-    async fn supervise(self: Arc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
-        let mut wanted = !self.config.disabled;
-        loop {
-            let next = if wanted { self.run(&mut orders).await } else { self.idle(&mut orders).await };
-            self.set_live(None);
-            wanted = match next {
-                Ended::Failed(failure) => {
-                    tracing::warn!(server = %self.id(), failure = %failure, "MCP server failed");
-                    self.change(|status| {
-                        status.state = ServerState::Failed(*failure);
-                        status.pid = None;
-                    });
-                    false
-                }
-                Ended::Ordered(Order::Start { .. } | Order::Restart) => true,
-                Ended::Ordered(Order::Stop(done)) => {
-                    self.stopped();
-                    let _ = done.send(());
-                    false
-                }
-                Ended::Ordered(Order::Close(done)) => {
-                    self.stopped();
-                    let _ = done.send(());
-                    return;
-                }
-                Ended::Forgotten => return,
-            };
-        }
-    }
-
-    fn stopped(&self) {
-        self.change(|status| {
-            status.state = ServerState::Stopped;
-            status.pid = None;
-            status.tools = Arc::default();
-        });
-    }
-
-    /// Waits for an order that means something to a server that does not run.
-    async fn idle(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
-        loop {
-            match orders.recv().await {
-                None => return Ended::Forgotten,
-                Some(Order::Start { seen }) if seen != self.status.borrow().starts => {}
-                Some(order) => return Ended::Ordered(order),
-            }
-        }
-    }
-
-    /// Runs the process once, from its start to its end.
-    async fn run(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
-        self.change(|status| {
-            status.starts += 1;
-            status.state = ServerState::Starting(StartStep::Spawn);
-        });
-        let started = tokio::select! {
-            started = self.begin() => started,
-            // Dropping the start kills what it started.
-            order = meaningful(orders) => return order,
-        };
-        let (connection, live) = match started {
-            Ok(started) => started,
-            Err(failure) => return Ended::Failed(failure),
-        };
-        self.publish(&live);
-        self.serve(connection, live, orders).await
     }
 
     fn records(&self) -> Records<'_> {
@@ -341,6 +293,7 @@ impl Server {
         live: Live,
         orders: &mut mpsc::UnboundedReceiver<Order>,
     ) -> Ended {
+        let ready = tokio::time::Instant::now();
         let subscribed = live.session.needs_subscription() && live.session.can("/tools/listChanged");
         let changes = subscribe(live.peer.clone(), Arc::clone(&live.session), subscribed);
         let mut relist: Option<BoxFuture<'_, ()>> = None;
@@ -348,7 +301,7 @@ impl Server {
         tokio::pin!(changes);
         let lost = loop {
             tokio::select! {
-                order = meaningful(orders) => {
+                order = life::meaningful(orders) => {
                     self.set_live(None);
                     connection.close().await;
                     return order;
@@ -376,7 +329,8 @@ impl Server {
             Some(exit) => format!("the server `{}` ended: {exit}", self.id()),
             None => format!("the server `{}` closed its output", self.id()),
         };
-        Ended::Failed(self.failure(FailureCode::Died, message, lost))
+        let failure = self.failure(FailureCode::Died, message, lost);
+        Ended::Failed { failure, ready_for: Some(ready.elapsed()) }
     }
 
     /// Asks for the tools again; the old ones stay when there is no answer.
@@ -414,17 +368,6 @@ impl Server {
         change(&mut status);
         (self.on_change)(&status);
         self.status.send_replace(status);
-    }
-}
-
-/// The next order that means something to a server that is running or starting.
-async fn meaningful(orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
-    loop {
-        match orders.recv().await {
-            None => return Ended::Forgotten,
-            Some(Order::Start { .. }) => {}
-            Some(order) => return Ended::Ordered(order),
-        }
     }
 }
 

@@ -3,10 +3,9 @@
 //! Invariant: a start ends within its limit, names the step that failed, and leaves no process behind when it fails.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Live, Server};
+use super::{Ended, Live, Server};
 use crate::config::ServerConfig;
 use crate::connection::{Connection, OpenError};
 use crate::handshake::{HandshakeError, Opening, negotiate};
@@ -36,27 +35,33 @@ enum StartError {
 /// Why an attempt to start failed.
 enum Attempt {
     /// It ended when it was probed; it may be an old server that knows nothing but `initialize`.
-    LostInProbe,
+    LostInProbe(Box<Failure>),
     Failed(Box<Failure>),
 }
 
 impl Server {
     /// Starts and greets, if need be twice: some old servers end themselves when they are asked for their protocol.
-    pub(super) async fn begin(&self) -> Result<(Connection, Live), Box<Failure>> {
-        let opening =
-            if self.no_probe.load(Ordering::Relaxed) { Opening::Initialize } else { Opening::Probe };
+    pub(super) async fn begin(&self) -> Result<(Connection, Live), Ended> {
+        let failed = |failure| Ended::Failed { failure, ready_for: None };
+        let opening = *self.opening.get().unwrap_or(&Opening::Probe);
         match self.attempt(opening).await {
-            Err(Attempt::LostInProbe) => {
-                tracing::info!(server = %self.id(), "ended when probed; starting it again with `initialize`");
-                let again = self.attempt(Opening::Initialize).await;
-                self.no_probe.store(again.is_ok(), Ordering::Relaxed);
-                again.map_err(|failed| match failed {
-                    Attempt::Failed(failure) => failure,
-                    Attempt::LostInProbe => self.failure(FailureCode::Handshake, "it ended".into(), None),
-                })
+            Ok(started) => {
+                // It bears to be probed: if it ends at its next start, the probe is not to blame.
+                let _ = self.opening.set(opening);
+                Ok(started)
             }
-            Err(Attempt::Failed(failure)) => Err(failure),
-            Ok(started) => Ok(started),
+            Err(Attempt::Failed(failure)) => Err(failed(failure)),
+            Err(Attempt::LostInProbe(failure)) if self.opening.get().is_some() => Err(failed(failure)),
+            Err(Attempt::LostInProbe(_)) => {
+                tracing::info!(server = %self.id(), "ended when probed; starting it again with `initialize`");
+                match self.attempt(Opening::Initialize).await {
+                    Ok(started) => {
+                        let _ = self.opening.set(Opening::Initialize);
+                        Ok(started)
+                    }
+                    Err(Attempt::Failed(failure) | Attempt::LostInProbe(failure)) => Err(failed(failure)),
+                }
+            }
         }
     }
 
@@ -95,12 +100,11 @@ impl Server {
             tokio::time::timeout(Duration::from_millis(200), connection.body.ended()).await.ok();
         let exit = connection.close().await;
         let probing = opening == Opening::Probe && step == Some(StartStep::Handshake);
-        Err(match error {
-            None => Attempt::Failed(self.timeout_failure(limit)),
-            Some(StartError::Handshake(HandshakeError::LostInProbe)) if probing => Attempt::LostInProbe,
-            Some(_) if probing && ended_itself.is_some() => Attempt::LostInProbe,
-            Some(error) => Attempt::Failed(self.start_failure(&error, ended_itself.map(|_| exit))),
-        })
+        let Some(error) = error else { return Err(Attempt::Failed(self.timeout_failure(limit))) };
+        let lost =
+            ended_itself.is_some() || matches!(error, StartError::Handshake(HandshakeError::LostInProbe));
+        let failure = self.start_failure(&error, ended_itself.map(|_| exit));
+        Err(if probing && lost { Attempt::LostInProbe(failure) } else { Attempt::Failed(failure) })
     }
 
     /// The configuration with a value for each `${…}`; what came out of the keyring is masked from here on.
@@ -193,7 +197,7 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
             "Give it a value in the server's settings, or with `lectern mcp secret set`.".into()
         }
         FailureCode::NoKeyring => "Unlock the keyring of your system and start the server again.".into(),
-        FailureCode::Died => "The next call starts it again.".into(),
+        FailureCode::Died => "Look at the server's last lines; the next call starts it again.".into(),
         FailureCode::Spawn | FailureCode::Handshake | FailureCode::ListTools => return None,
     };
     Some(hint)

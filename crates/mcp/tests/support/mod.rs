@@ -8,7 +8,7 @@ use lectern_core::{
     Asker, CallContext, CallNews, ConversationId, Nobody, Progress, ServerId, ToolCall, ToolCallId, ToolName,
     ToolProvider, ToolResult, TurnId, WireDirection,
 };
-use lectern_mcp::{Failure, Host, HostOptions, ServerConfig, ServerState};
+use lectern_mcp::{Failure, Host, HostOptions, RestartPolicy, ServerConfig, ServerState};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,6 +25,7 @@ pub fn quick() -> HostOptions {
     HostOptions {
         start_timeout: Duration::from_secs(20),
         probe_timeout: Duration::from_millis(500),
+        restart: RestartPolicy { first_pause: Duration::from_millis(20), ..RestartPolicy::default() },
         ..HostOptions::default()
     }
 }
@@ -50,6 +51,41 @@ pub fn failure(host: &Host, id: &str) -> Failure {
     match state(host, id) {
         ServerState::Failed(failure) => failure,
         state => panic!("{id} is {state:?}"),
+    }
+}
+
+/// The states of a server `s` as they were told, each change once.
+pub struct Story {
+    news: tokio::sync::broadcast::Receiver<lectern_mcp::ServerStatus>,
+    pub states: Vec<ServerState>,
+}
+
+impl Story {
+    pub fn of(host: &Host) -> Self {
+        Self { news: host.subscribe(), states: Vec::new() }
+    }
+
+    /// Listens until a state for which this holds, which is the last one.
+    pub async fn until(&mut self, holds: impl Fn(&ServerState) -> bool) -> &ServerState {
+        loop {
+            let news = tokio::time::timeout(Duration::from_secs(60), self.news.recv()).await;
+            let status = news.expect("news within a minute").expect("the host lives");
+            if status.id.as_str() == "s" && self.states.last() != Some(&status.state) {
+                self.states.push(status.state);
+            }
+            if self.states.last().is_some_and(&holds) {
+                return self.states.last().expect("a state");
+            }
+        }
+    }
+
+    /// The attempts that were announced: which, and of how many.
+    pub fn attempts(&self) -> Vec<(u32, u32)> {
+        let attempts = self.states.iter().filter_map(|state| match state {
+            ServerState::Restarting { attempt, of, .. } => Some((*attempt, *of)),
+            _ => None,
+        });
+        attempts.collect()
     }
 }
 
