@@ -12,18 +12,26 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
     let (mut calls, mut repeat) = (Vec::new(), 1_u32);
+    let mut url = None;
     while let Some(flag) = args.next().filter(|flag| flag != "--") {
+        if flag.starts_with("http") {
+            url = Some(flag);
+            continue;
+        }
         match flag.as_str() {
             "--call" => calls.push((args.next().ok_or("a tool")?, args.next().ok_or("its arguments")?)),
             "--repeat" => repeat = args.next().ok_or("a number")?.parse()?,
             _ => return Err(format!("no flag {flag}").into()),
         }
     }
-    let command = args.next().ok_or("a command after --")?;
+    let config = match url {
+        Some(url) => ServerConfig::remote("s", url),
+        None => ServerConfig::new("s", args.next().ok_or("a command after --")?, args),
+    };
     let began = Instant::now();
-    let host = Host::start([ServerConfig::new("s", command, args)], HostOptions::default());
+    let host = Host::start([config], HostOptions::default());
     host.settled().await;
     for status in host.statuses() {
         println!("{:?} {:?} after {:?}", status.reported, status.protocol, began.elapsed());

@@ -71,6 +71,12 @@ impl Running {
                 "the answer of the server `{}` could not be read: {why}",
                 self.server.id()
             ))),
+            Err(Stopped::Peer(PeerError::Lost(why))) => {
+                Err(NoAnswer::Failed(format!("the server `{}` gave no answer: {why}", self.server.id())))
+            }
+            Err(Stopped::Peer(error @ (PeerError::Unreachable(_) | PeerError::SignIn(_)))) => {
+                Err(NoAnswer::Failed(format!("the server `{}`: {error}", self.server.id())))
+            }
             Err(Stopped::Peer(error @ PeerError::Rpc { .. })) => Err(NoAnswer::Failed(error.to_string())),
         }
     }

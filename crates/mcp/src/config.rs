@@ -176,6 +176,8 @@ pub struct HostOptions {
     pub max_tools: usize,
     /// How often a broken server is started again by itself.
     pub restart: RestartPolicy,
+    /// The only protocol revision to speak; the newest that both know when none.
+    pub protocol: Option<String>,
     /// Where `${secret:NAME}` and `${input:NAME}` are looked up, and tokens kept; without it such a server can't start.
     pub secrets: Option<Arc<dyn Secrets>>,
 }
@@ -197,6 +199,7 @@ impl Default for HostOptions {
             max_message: 16 << 20,
             max_tools: 1_000,
             restart: RestartPolicy::default(),
+            protocol: None,
             secrets: None,
         }
     }

@@ -1,4 +1,4 @@
-//! A running server: the peer, and what it lives on (a process with its pipes).
+//! A running server: the peer, and what it lives on (a process with its pipes, or the way to an address).
 //!
 //! Invariant: stderr is drained as long as the process lives, and closing leaves no process behind.
 
@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::config::{HostOptions, Program, ServerConfig, Transport};
+use crate::http::{self, Loss, Remote, client::ClientError};
 use crate::log::ServerLog;
 use crate::lookup::{self, LookupError};
 use crate::peer::{Notice, Peer, PeerOptions};
@@ -30,8 +31,8 @@ pub(crate) enum OpenError {
     NoFolder(String),
     #[error("start `{command}`")]
     Spawn { command: String, source: std::io::Error },
-    #[error("remote servers are not supported yet")]
-    NoRemote,
+    #[error(transparent)]
+    Address(#[from] ClientError),
 }
 
 /// Where a connection writes down what happens.
@@ -51,13 +52,23 @@ pub(crate) struct Connection {
 /// What a connection keeps alive.
 pub(crate) enum Body {
     Process { process: Process, stderr: JoinHandle<()> },
+    Remote(Remote),
 }
 
 impl Body {
-    /// Returns when the server has ended by itself.
+    /// Returns when the server's process has ended by itself; never, if it is not ours.
     pub(crate) async fn ended(&mut self) -> Exit {
         match self {
             Self::Process { process, .. } => process.ended().await,
+            Self::Remote(_) => std::future::pending().await,
+        }
+    }
+
+    /// Why a remote server's connection ended by itself.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        match self {
+            Self::Process { .. } => None,
+            Self::Remote(remote) => remote.loss(),
         }
     }
 }
@@ -82,7 +93,10 @@ impl Connection {
                 let stderr = tokio::spawn(async move { drained.drain(pipes.stderr).await });
                 Body::Process { process, stderr }
             }
-            Transport::Http(_) => return Err(OpenError::NoRemote),
+            Transport::Http(endpoint) => {
+                log.begin(&format!("connect to {}", config.display_command()));
+                Body::Remote(http::carry(carrier, endpoint, options.max_message)?)
+            }
         };
         Ok(Self { peer, notices, body })
     }
@@ -91,6 +105,7 @@ impl Connection {
     pub(crate) fn pid(&self) -> Option<u32> {
         match &self.body {
             Body::Process { process, .. } => process.id(),
+            Body::Remote(_) => None,
         }
     }
 
@@ -105,6 +120,10 @@ impl Connection {
                     stderr.abort();
                 }
                 exit
+            }
+            Body::Remote(remote) => {
+                remote.close().await;
+                Exit::Unknown
             }
         }
     }

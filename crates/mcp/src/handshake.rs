@@ -70,6 +70,10 @@ pub(crate) enum Opening {
 pub(crate) enum HandshakeError {
     #[error("it ended when asked for its protocol")]
     LostInProbe,
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("sign in first: {0}")]
+    SignIn(String),
     #[error("it refused `{method}`: {source}")]
     Refused { method: &'static str, source: PeerError },
     #[error("it speaks {0} only, which Lectern does not know")]
@@ -84,6 +88,10 @@ pub(crate) async fn negotiate(
     options: &HostOptions,
     opening: Opening,
 ) -> Result<Session, HandshakeError> {
+    let opening = match options.protocol.as_deref() {
+        Some(version) if version < MODERN => Opening::Initialize,
+        Some(_) | None => opening,
+    };
     match opening {
         Opening::Initialize => initialize(peer, options).await,
         Opening::Probe => probe(peer, options).await,
@@ -104,8 +112,10 @@ async fn probe(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeE
         biased;
         answer = request.result() => match answer {
             Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
-            Err(PeerError::Closed) => Err(HandshakeError::LostInProbe),
-            _ => old.await,
+            Err(error @ (PeerError::Closed | PeerError::Unreachable(_) | PeerError::SignIn(_))) => {
+                Err(given_up("server/discover", error))
+            }
+            Ok(_) | Err(PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => old.await,
         },
         session = &mut old => session,
     }
@@ -119,7 +129,9 @@ async fn after_probe(
     match answer {
         Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
         Ok(_) => initialize(peer, options).await,
-        Err(PeerError::Closed) => Err(HandshakeError::LostInProbe),
+        Err(error @ (PeerError::Closed | PeerError::Unreachable(_) | PeerError::SignIn(_))) => {
+            Err(given_up("server/discover", error))
+        }
         Err(PeerError::Rpc { code: UNSUPPORTED_VERSION, data, .. }) => {
             let supported = versions(data.as_ref().and_then(|data| data.get("supported")));
             if supported.is_empty()
@@ -133,19 +145,36 @@ async fn after_probe(
         Err(source @ PeerError::Rpc { code: MISSING_CAPABILITY, .. }) => {
             Err(HandshakeError::Refused { method: "server/discover", source })
         }
-        Err(PeerError::Rpc { .. } | PeerError::Damaged(_)) => initialize(peer, options).await,
+        // A server that has no `server/discover` over HTTP may answer with a page, or with no JSON-RPC at all.
+        Err(PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => {
+            initialize(peer, options).await
+        }
+    }
+}
+
+/// Errors after which nothing else is worth a try.
+fn given_up(method: &'static str, error: PeerError) -> HandshakeError {
+    match error {
+        PeerError::Closed if method == "server/discover" => HandshakeError::LostInProbe,
+        PeerError::Unreachable(why) => HandshakeError::Unreachable(why),
+        PeerError::SignIn(why) => HandshakeError::SignIn(why),
+        source @ (PeerError::Closed | PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => {
+            HandshakeError::Refused { method, source }
+        }
     }
 }
 
 async fn initialize(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
     const METHOD: &str = "initialize";
+    let wanted = options.protocol.as_deref().filter(|version| *version < MODERN);
+    let wanted = wanted.unwrap_or(NEWEST_WITH_INITIALIZE);
     let params = Map::from_iter([
-        ("protocolVersion".to_owned(), json!(NEWEST_WITH_INITIALIZE)),
+        ("protocolVersion".to_owned(), json!(wanted)),
         ("capabilities".to_owned(), capabilities(options)),
         ("clientInfo".to_owned(), client_info(options)),
     ]);
     let answer = peer.ask(METHOD, params).await;
-    let answer = answer.map_err(|source| HandshakeError::Refused { method: METHOD, source })?;
+    let answer = answer.map_err(|error| given_up(METHOD, error))?;
     let version = answer.get("protocolVersion").and_then(Value::as_str);
     let version = version.ok_or(HandshakeError::Senseless(METHOD))?;
     let meta = if version == MODERN {

@@ -24,6 +24,7 @@
 //! | `connection`, `process`, `reaper`, `lookup` | a child process with its pipes, its group and its end |
 //! | `peer` | JSON-RPC with one server, whatever carries it |
 //! | `pipe`, `wire` | carries it over a child process's pipes, line by line |
+//! | `http` | carries it over streamable HTTP, of both eras |
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
@@ -35,6 +36,7 @@ pub mod config;
 mod connection;
 mod handshake;
 pub mod host;
+mod http;
 mod import;
 mod log;
 mod lookup;

@@ -28,6 +28,15 @@ pub(crate) enum PeerError {
     Closed,
     #[error("{0}")]
     Damaged(String),
+    /// There will be no answer, for the reason that this sentence gives; the connection goes on.
+    #[error("{0}")]
+    Lost(String),
+    /// The server can't be reached, which ends the connection.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The server wants the user to sign in, which ends the connection.
+    #[error("sign in first: {0}")]
+    SignIn(String),
     #[error("error {code}: {message}")]
     Rpc { code: i64, message: String, data: Option<Value> },
 }
@@ -262,13 +271,22 @@ impl Incoming {
         }
     }
 
+    /// A message that came with the answer to this request of ours.
+    pub(crate) fn message_about(&self, _request: &Value, message: Value) {
+        self.message(message);
+    }
+
+    /// Whether somebody still waits for the answer to this request.
+    pub(crate) fn waits_for(&self, id: &Value) -> bool {
+        request_number(id).is_some_and(|number| self.0.pending().requests.contains_key(&number))
+    }
+
     /// A message that can't be read. It settles its request; if it does not say which, all of them.
     pub(crate) fn damaged(&self, id: Option<Value>, reason: String) {
         self.0.damaged(id, reason);
     }
 
     /// What became of one request, told by what carries it.
-    #[expect(dead_code, reason = "remote servers will settle single requests")]
     pub(crate) fn settle(&self, id: &Value, error: PeerError) {
         self.0.settle(id, Err(error));
     }

@@ -164,6 +164,12 @@ pub enum FailureCode {
     Died,
     /// It would not agree on a protocol.
     Handshake,
+    /// Its address is none.
+    BadAddress,
+    /// Nothing answers at its address.
+    Unreachable,
+    /// It wants the user to sign in.
+    SignIn,
     /// It would not list its tools.
     ListTools,
 }
@@ -173,7 +179,7 @@ impl FailureCode {
     /// start may take, is not tried again.
     pub(crate) fn may_pass(self) -> bool {
         match self {
-            Self::Spawn | Self::ExitedAtStart | Self::Died => true,
+            Self::Spawn | Self::ExitedAtStart | Self::Died | Self::Unreachable => true,
             Self::CommandNotFound
             | Self::NotExecutable
             | Self::BadWorkingFolder
@@ -181,6 +187,8 @@ impl FailureCode {
             | Self::Handshake
             | Self::MissingValue
             | Self::NoKeyring
+            | Self::BadAddress
+            | Self::SignIn
             | Self::ListTools => false,
         }
     }
@@ -198,6 +206,9 @@ impl FailureCode {
             Self::ExitedAtStart => "server_exited_at_start",
             Self::Died => "server_died",
             Self::Handshake => "server_handshake",
+            Self::BadAddress => "server_bad_address",
+            Self::Unreachable => "server_unreachable",
+            Self::SignIn => "server_sign_in",
             Self::ListTools => "server_list_tools",
         }
     }

@@ -49,6 +49,8 @@ pub(crate) enum ListError {
 pub(crate) struct Listing<'a> {
     pub(crate) server: &'a ServerId,
     pub(crate) trusted: bool,
+    /// Whether some arguments may have to be repeated in headers.
+    pub(crate) over_http: bool,
     pub(crate) most: usize,
 }
 
@@ -118,6 +120,10 @@ impl Listing<'_> {
             None => json!({"type": "object"}),
             Some(schema) => checked_schema(schema).map_err(bad)?,
         };
+        if self.over_http {
+            // MCP 2026-07-28, Streamable HTTP: such a tool must be left out.
+            crate::http::mirrored(&input_schema).map_err(bad)?;
+        }
         let annotations = value.get("annotations");
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         Ok(ToolSpec {
@@ -198,7 +204,7 @@ mod tests {
     fn read(most: usize, raw: Value) -> Tools {
         let server = ServerId::from("s");
         let Value::Array(raw) = raw else { panic!("not a list") };
-        Listing { server: &server, trusted: false, most }.read(raw)
+        Listing { server: &server, trusted: false, over_http: false, most }.read(raw)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::restart::Streak;
 use super::{Ended, Order, Server, Starter};
-use crate::status::{Failure, ServerState, StartStep};
+use crate::status::{Failure, FailureCode, ServerState, StartStep};
 
 /// What the task does next.
 enum Next {
@@ -49,6 +49,11 @@ impl Server {
     /// Plans another start, or gives up.
     fn failed(&self, streak: &mut Streak, mut failure: Failure, ready_for: Option<Duration>) -> Next {
         tracing::warn!(server = %self.id(), failure = %failure, "MCP server failed");
+        if failure.code == FailureCode::SignIn {
+            self.log.line(&format!("[lectern] {}", failure.message));
+            self.rest(ServerState::NeedsSignIn);
+            return Next::Idle;
+        }
         match streak.after(&self.options.restart, failure.code, ready_for) {
             Some(planned) => {
                 let (attempt, of, delay) = (planned.attempt, planned.of, planned.pause);

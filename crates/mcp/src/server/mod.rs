@@ -21,6 +21,7 @@ use crate::call::Limits;
 use crate::config::{HostOptions, ServerConfig};
 use crate::connection::{Connection, Records};
 use crate::handshake::{Opening, Session};
+use crate::http::Loss;
 use crate::log::ServerLog;
 use crate::mask::Mask;
 use crate::naming::server_part;
@@ -283,7 +284,12 @@ impl Server {
     }
 
     fn listing(&self) -> Listing<'_> {
-        Listing { server: self.id(), trusted: self.config.trusted, most: self.options.max_tools }
+        Listing {
+            server: self.id(),
+            trusted: self.config.trusted,
+            over_http: self.config.program().is_none(),
+            most: self.options.max_tools,
+        }
     }
 
     /// Looks after a running server until it ends or somebody wants something else.
@@ -324,13 +330,30 @@ impl Server {
         };
         drop(relist);
         self.set_live(None);
+        let loss = connection.body.loss();
         connection.close().await;
+        if let Some(loss) = loss {
+            return self.lost(loss, ready.elapsed());
+        }
         let message = match lost {
             Some(exit) => format!("the server `{}` ended: {exit}", self.id()),
             None => format!("the server `{}` closed its output", self.id()),
         };
         let failure = self.failure(FailureCode::Died, message, lost);
         Ended::Failed { failure, ready_for: Some(ready.elapsed()) }
+    }
+
+    /// A remote server's connection ended by itself.
+    fn lost(&self, loss: Loss, ready_for: Duration) -> Ended {
+        let (code, message) = match loss {
+            Loss::Unreachable(why) => {
+                (FailureCode::Unreachable, format!("the server `{}`: {why}", self.id()))
+            }
+            Loss::SignIn(why) => {
+                (FailureCode::SignIn, format!("the server `{}`: sign in first: {why}", self.id()))
+            }
+        };
+        Ended::Failed { failure: self.failure(code, message, None), ready_for: Some(ready_for) }
     }
 
     /// Asks for the tools again; the old ones stay when there is no answer.

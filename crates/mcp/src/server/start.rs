@@ -86,6 +86,8 @@ impl Server {
             status.state = ServerState::Starting(StartStep::Handshake);
         });
         let greeted = tokio::select! {
+            // An answer that came tells more than the end after it.
+            biased;
             greeted = tokio::time::timeout_at(end, self.greet(connection.peer.clone(), opening)) => greeted,
             // What it had said until then does not matter: it is gone.
             _ = connection.body.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
@@ -169,7 +171,10 @@ impl Server {
             StartError::Open(OpenError::Lookup(LookupError::Missing(_))) => FailureCode::CommandNotFound,
             StartError::Open(OpenError::Lookup(LookupError::NotExecutable(_))) => FailureCode::NotExecutable,
             StartError::Open(OpenError::NoFolder(_)) => FailureCode::BadWorkingFolder,
-            StartError::Open(OpenError::Spawn { .. } | OpenError::NoRemote) => FailureCode::Spawn,
+            StartError::Open(OpenError::Spawn { .. }) => FailureCode::Spawn,
+            StartError::Open(OpenError::Address(_)) => FailureCode::BadAddress,
+            StartError::Handshake(HandshakeError::Unreachable(_)) => FailureCode::Unreachable,
+            StartError::Handshake(HandshakeError::SignIn(_)) => FailureCode::SignIn,
             StartError::Handshake(_) => FailureCode::Handshake,
             StartError::List(_) => FailureCode::ListTools,
         };
@@ -198,6 +203,15 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
         }
         FailureCode::NoKeyring => "Unlock the keyring of your system and start the server again.".into(),
         FailureCode::Died => "Look at the server's last lines; the next call starts it again.".into(),
+        FailureCode::BadAddress => {
+            "Correct the address in the server's settings; it begins with https://.".into()
+        }
+        FailureCode::Unreachable => {
+            "Check the address, your network, and that the server is running; then start it again.".into()
+        }
+        FailureCode::SignIn => {
+            "Sign in to the server, or put a token into its `Authorization` header in the settings.".into()
+        }
         FailureCode::Spawn | FailureCode::Handshake | FailureCode::ListTools => return None,
     };
     Some(hint)
