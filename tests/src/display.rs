@@ -66,7 +66,10 @@ impl Display {
         let data = [atom("WM_DELETE_WINDOW"), x11rb::CURRENT_TIME, 0, 0, 0];
         let message = ClientMessageEvent::new(32, window, atom("WM_PROTOCOLS"), data);
         connection.send_event(false, window, EventMask::NO_EVENT, message).expect("the message is sent");
-        connection.flush().expect("the message is sent");
+        // An answer to a later request says that the server has read the message; a client that goes away sooner may
+        // take what it sent along.
+        let later = connection.get_input_focus().expect("the display answers");
+        later.reply().expect("the display answers");
         true
     }
 }

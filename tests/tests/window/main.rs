@@ -23,6 +23,13 @@ const SOURCE: &str = "Heat pump";
 
 /// Types a message and sends it.
 async fn say(window: &Window, text: &str) {
+    window.see("[data-testid=composer]").await;
+    // What an app that was killed had kept of a message may still stand there.
+    let clear = "
+        const field = document.querySelector('[data-testid=composer]');
+        field.value = '';
+        field.dispatchEvent(new Event('input', { bubbles: true }));";
+    window.run(clear, vec![]).await;
     window.type_into("[data-testid=composer]", text).await;
     window.click("[data-testid=send]").await;
 }
