@@ -1,10 +1,14 @@
-//! Where the tests of a host find the misbehaving server.
+//! Where the tests of a host find the misbehaving server, and how they lead it over HTTP.
 //!
 //! The server itself is the binary `fixture-server`; see its `--help`.
+
+mod remote;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+pub use remote::Remote;
 
 /// The binary, built if need be, beside the test that asks for it.
 ///

@@ -1,19 +1,29 @@
-//! An MCP server over stdio that misbehaves on demand.
+//! An MCP server over stdio or HTTP that misbehaves on demand.
 //!
 //! Written by hand, line by line, without any MCP library: it has to do what no library would let it do.
 
+mod http;
 mod start;
 mod tools;
 
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::http::Http;
 use crate::start::{Mode, Starts};
 
 const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH]
                [--starts-file PATH [--bad-starts FIRST-LAST]]
+               [--http ADDRESS:PORT [--port-file PATH] [--json] [--no-sessions]]
+
+With --http it serves streamable HTTP at /mcp and prints its address; port 0 is any free one. A test tells it what to do
+wrong with `POST /fault {\"fault\": KIND, \"on\": METHOD, \"times\": N, \"to\": …}`, lets it forget its sessions with
+`POST /forget`, and sees what was asked at `GET /seen`. Kinds: silence reset stall-stream stall-json drip endless
+cut-stream cut-json html-502 html-200 plain-type no-type empty-200 accepted wrong-id no-id-400 redirect status
+status-then-stall garbage.
 
 With a starts file, each start adds a line to it; those from FIRST to LAST, counted from 1, end at once with code 4.
 
@@ -42,15 +52,36 @@ How it starts:
 Tools, in every mode: echo add fail slow storm wait die huge torn bytes deep hollow env ask log media big cites broken-promise
 structured-only input task grow rpc-error cancelled";
 
-/// What all threads of the server share.
-struct Server {
-    mode: Mode,
-    out: Mutex<std::io::Stdout>,
-    state: Mutex<State>,
+/// Where answers go.
+pub trait Outlet: Write + Send {
+    /// Whether somebody still listens.
+    fn is_heard(&mut self) -> bool;
+    /// Nothing more will be said; false when the connection is of no use any more.
+    fn finish(&mut self) -> bool;
 }
 
+impl Outlet for std::io::Stdout {
+    fn is_heard(&mut self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> bool {
+        true
+    }
+}
+
+/// The server as one request sees it; over stdio all requests see the same.
+pub struct Server {
+    mode: Mode,
+    out: Mutex<Box<dyn Outlet>>,
+    state: Arc<Mutex<State>>,
+    modern: AtomicBool,
+    over_http: bool,
+}
+
+/// What all threads of the server share.
 #[derive(Default)]
-struct State {
+pub struct State {
     /// Requests that were cancelled.
     cancelled: Vec<Value>,
     /// Replies of the host to what we asked it.
@@ -59,15 +90,41 @@ struct State {
     grown: bool,
     /// The request that listens for changes, in the modern era.
     listener: Option<Value>,
-    modern: bool,
     initialized: bool,
     /// More tools, for tests of size.
     extra: usize,
 }
 
 impl Server {
+    fn over_stdio(mode: Mode, state: State) -> Self {
+        let out: Box<dyn Outlet> = Box::new(std::io::stdout());
+        let state = Arc::new(Mutex::new(state));
+        Self { mode, out: Mutex::new(out), state, modern: AtomicBool::new(false), over_http: false }
+    }
+
+    fn over_http(mode: Mode, state: Arc<Mutex<State>>, modern: bool) -> Self {
+        let out: Box<dyn Outlet> = Box::new(std::io::stdout());
+        Self { mode, out: Mutex::new(out), state, modern: AtomicBool::new(modern), over_http: true }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn out(&self) -> MutexGuard<'_, Box<dyn Outlet>> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answers_to(&self, out: Box<dyn Outlet>) {
+        *self.out() = out;
+    }
+
+    fn finish(&self) -> bool {
+        self.out().finish()
+    }
+
+    fn is_modern(&self) -> bool {
+        self.modern.load(Ordering::Relaxed)
     }
 
     /// Writes one message.
@@ -77,16 +134,16 @@ impl Server {
 
     /// Writes bytes that may be no message at all.
     fn raw(&self, bytes: &[u8]) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out();
         // A host that is gone reads no more.
-        if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
+        if out.write_all(bytes).and_then(|()| out.flush()).is_err() && !self.over_http {
             std::process::exit(0);
         }
     }
 
     fn result(&self, id: &Value, result: Value) {
         let mut result = result;
-        if self.state().modern && result.get("resultType").is_none() {
+        if self.is_modern() && result.get("resultType").is_none() {
             result["resultType"] = json!("complete");
         }
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -102,6 +159,7 @@ fn main() {
     let mut state = State::default();
     let mut pid_file = None;
     let mut starts = Starts::default();
+    let mut http = Http { address: String::new(), port_file: None, json: false, sessions: true };
     let mut args = std::env::args().skip(1);
     while let Some(flag) = args.next() {
         let mut value = || args.next().unwrap_or_else(|| usage(&format!("{flag} needs a value")));
@@ -112,6 +170,10 @@ fn main() {
             }
             "--tools" => state.extra = value().parse().unwrap_or_else(|_| usage("--tools needs a number")),
             "--pid-file" => pid_file = Some(value()),
+            "--http" => http.address = value(),
+            "--port-file" => http.port_file = Some(value()),
+            "--json" => http.json = true,
+            "--no-sessions" => http.sessions = false,
             "--starts-file" => starts.file = Some(value()),
             "--bad-starts" => {
                 starts.bad = Starts::range(&value()).unwrap_or_else(|| usage("--bad-starts needs A-B"))
@@ -121,7 +183,10 @@ fn main() {
     }
     starts.count();
     start::misbehave(mode, pid_file.as_deref());
-    let server = Arc::new(Server { mode, out: Mutex::new(std::io::stdout()), state: Mutex::new(state) });
+    if !http.address.is_empty() {
+        http::serve(http, mode, state);
+    }
+    let server = Arc::new(Server::over_stdio(mode, state));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ impl Mode {
         })
     }
 
-    fn knows_discover(self) -> bool {
+    pub fn knows_discover(self) -> bool {
         let old = [
             Self::Legacy,
             Self::LegacyStrict,
@@ -73,6 +74,12 @@ impl Mode {
             Self::Npx,
         ];
         !old.contains(&self)
+    }
+}
+
+impl Mode {
+    pub fn has_initialize(self) -> bool {
+        !matches!(self, Self::Modern | Self::SlowModern)
     }
 }
 
@@ -215,9 +222,8 @@ fn discover(server: &Server, id: &Value, params: &Value) {
         return server.error(id, -32602, "the context is missing in _meta");
     }
     {
-        let mut state = server.state();
-        state.modern = true;
-        state.initialized = true;
+        server.modern.store(true, Ordering::Relaxed);
+        server.state().initialized = true;
     }
     server.result(
         id,
@@ -250,9 +256,10 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
 }
 
 fn list(server: &Server, id: &Value, params: &Value) {
-    let (modern, grown, extra) = {
+    let modern = server.is_modern();
+    let (grown, extra) = {
         let state = server.state();
-        (state.modern, state.grown, state.extra)
+        (state.grown, state.extra)
     };
     if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return server.error(id, -32602, "the context is missing in _meta");

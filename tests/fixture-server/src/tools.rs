@@ -104,7 +104,7 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
             server.result(id, text(format!("{steps} steps done")));
         }
         "storm" => storm(server, id, params),
-        "wait" => {}
+        "wait" => wait(server, id),
         "die" => {
             eprintln!("fatal: told to die");
             std::process::exit(i32::try_from(number("code", 9)).unwrap_or(9));
@@ -160,12 +160,12 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
             server.state().grown = true;
             let listener = server.state().listener.clone();
             let mut changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            let modern = server.state().modern;
+            let modern = server.is_modern();
             if let Some(listener) = &listener {
                 changed["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": listener}});
             }
             // In the modern era only who listens is told.
-            if !modern || listener.is_some() {
+            if !server.over_http && (!modern || listener.is_some()) {
                 server.send(&changed);
             }
             server.result(id, text("grown".into()));
@@ -176,6 +176,20 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
             server.result(id, text(Value::Array(cancelled).to_string()));
         }
         name => server.error(id, -32602, &format!("Unknown tool: {name}")),
+    }
+}
+
+/// Never answers. Over HTTP the end of the connection is what a cancelled request looks like.
+fn wait(server: &Server, id: &Value) {
+    loop {
+        if !server.over_http {
+            return;
+        }
+        if !server.out().is_heard() {
+            server.state().cancelled.push(id.clone());
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
