@@ -51,7 +51,8 @@ async fn a_server_that_stays_broken_is_given_up_and_a_call_still_tries() {
     let host = host_with(with_bad_starts(dir.path(), (2, 7))).await;
     let mut story = Story::of(&host);
     die(&host).await;
-    let state = story.until(failed).await.clone();
+    story.until(failed).await;
+    let state = reaches(&host, "s", failed).await;
     assert_eq!(story.attempts(), [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]);
     let ServerState::Failed(failure) = state else { panic!("{state:?}") };
     assert_eq!((failure.code, failure.exit), (FailureCode::ExitedAtStart, Some(Exit::Code(4))));
@@ -94,9 +95,8 @@ async fn paused(dir: &Path) -> Host {
         ..RestartPolicy::default()
     };
     let host = started([with_bad_starts(dir, (99, 99)), fixture("other", "ok")], options).await;
-    let mut story = Story::of(&host);
     die(&host).await;
-    story.until(|state| matches!(state, ServerState::Restarting { .. })).await;
+    reaches(&host, "s", |state| matches!(state, ServerState::Restarting { .. })).await;
     host
 }
 
@@ -111,9 +111,8 @@ async fn orders_are_obeyed_during_the_pause() {
 
     host.stop(&id).await.unwrap();
     assert_eq!(state(&host, "s"), ServerState::Stopped);
-    let mut story = Story::of(&host);
     host.start_server(&id).unwrap();
-    story.until(|state| *state == ServerState::Ready).await;
+    reaches(&host, "s", |state| *state == ServerState::Ready).await;
     host.close().await;
 }
 
@@ -122,14 +121,13 @@ async fn a_call_and_a_restart_do_not_wait_for_the_pause() {
     let dir = tempfile::tempdir().unwrap();
     let host = paused(dir.path()).await;
     assert_eq!(call(&host, "s__echo", json!({"text": "now"})).await.text(), "Echo: now");
-    let mut story = Story::of(&host);
     die(&host).await;
-    story.until(|state| matches!(state, ServerState::Restarting { attempt: 2, .. })).await;
+    reaches(&host, "s", |state| matches!(state, ServerState::Restarting { attempt: 2, .. })).await;
     host.restart(&ServerId::from("s")).unwrap();
-    story.until(|state| *state == ServerState::Ready).await;
+    reaches(&host, "s", |state| *state == ServerState::Ready).await;
     // A restart by the user begins a new count.
     die(&host).await;
-    story.until(|state| matches!(state, ServerState::Restarting { attempt: 1, .. })).await;
+    reaches(&host, "s", |state| matches!(state, ServerState::Restarting { attempt: 1, .. })).await;
 
     let mut disabled = fixture("s", "ok");
     disabled.disabled = true;

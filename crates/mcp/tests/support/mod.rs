@@ -46,6 +46,18 @@ pub fn state(host: &Host, id: &str) -> ServerState {
     host.status(&ServerId::from(id)).expect("a known server").state
 }
 
+/// Waits until a server is in a state for which this holds. News come a moment before that.
+pub async fn reaches(host: &Host, id: &str, holds: impl Fn(&ServerState) -> bool) -> ServerState {
+    for _ in 0..6_000 {
+        let state = state(host, id);
+        if holds(&state) {
+            return state;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} is still {:?}", state(host, id));
+}
+
 /// The failure of a server that must have failed.
 pub fn failure(host: &Host, id: &str) -> Failure {
     match state(host, id) {
