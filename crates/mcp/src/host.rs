@@ -13,6 +13,7 @@ use tokio::sync::broadcast;
 
 use crate::call;
 use crate::config::{HostOptions, ServerConfig};
+use crate::log::LogPage;
 use crate::server::{OnChange, Server};
 use crate::status::ServerStatus;
 use crate::traffic::TrafficPage;
@@ -121,6 +122,11 @@ impl Host {
     /// The last lines of a server's stderr and log, oldest first, secrets masked.
     pub fn log_tail(&self, id: &ServerId, lines: usize) -> Result<Vec<String>, UnknownServer> {
         self.server(id).map(|server| server.log().tail(lines))
+    }
+
+    /// The lines of a server's stderr and log after this number (0: all that are kept), secrets masked.
+    pub fn log(&self, id: &ServerId, after: u64) -> Result<LogPage, UnknownServer> {
+        self.server(id).map(|server| server.log().after(after))
     }
 
     /// The messages of a server after this number (0: all that are kept), both ways, secrets masked.

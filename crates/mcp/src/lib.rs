@@ -59,6 +59,7 @@ mod wire;
 pub use config::{Answers, Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
+pub use log::{LogFile, LogLine, LogPage};
 pub use secrets::{Secrets, SecretsError};
 pub use server::RestartPolicy;
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};

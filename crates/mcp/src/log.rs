@@ -4,19 +4,43 @@
 //! writes.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lectern_core::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::broadcast;
 
+use self::file::RotatingFile;
 use crate::mask::Mask;
 
-const KEPT_LINES: usize = 200;
+mod file;
+
+pub use file::LogFile;
+
+const KEPT_LINES: usize = 2_000;
+const KEPT_BYTES: usize = 1 << 20;
 const LONGEST_LINE: usize = 4_096;
-const FILE_LIMIT: u64 = 5 << 20;
+
+/// One line of a server's log, secrets masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Counts from 1 for each server, without a gap, over all its processes.
+    pub number: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The line.
+    pub text: Arc<str>,
+}
+
+/// Lines from a number on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPage {
+    /// Oldest first. A gap before the first one means that older ones are gone.
+    pub lines: Vec<LogLine>,
+    /// What to ask for next: the number of the last line that there was.
+    pub next: u64,
+}
 
 /// The log of one server, over all its processes.
 pub(crate) struct ServerLog {
@@ -26,26 +50,48 @@ pub(crate) struct ServerLog {
 }
 
 struct Kept {
-    ring: VecDeque<Arc<str>>,
+    ring: VecDeque<LogLine>,
+    bytes: usize,
+    last: u64,
+    /// The number of the line with which the present process began.
+    begun: u64,
     file: Option<RotatingFile>,
+}
+
+impl Kept {
+    fn keep(&mut self, text: Arc<str>) {
+        self.last += 1;
+        self.bytes += text.len();
+        self.ring.push_back(LogLine { number: self.last, at: Timestamp::now(), text });
+        while self.ring.len() > KEPT_LINES || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.ring.pop_front() else { break };
+            self.bytes -= oldest.text.len();
+        }
+    }
 }
 
 impl ServerLog {
     /// A log that goes to `dir`, if there is one, as `name.log` and `name.log.1`.
     pub(crate) fn new(dir: Option<&Path>, name: &str, mask: Mask) -> Self {
         let file = dir.map(|dir| RotatingFile::new(dir.join(format!("{name}.log"))));
-        Self {
-            kept: Mutex::new(Kept { ring: VecDeque::new(), file }),
-            lines: broadcast::channel(256).0,
-            mask,
-        }
+        let kept = Kept { ring: VecDeque::new(), bytes: 0, last: 0, begun: 0, file };
+        Self { kept: Mutex::new(kept), lines: broadcast::channel(64).0, mask }
     }
 
-    /// The last lines, oldest first.
+    /// The last lines of the present process, oldest first.
     pub(crate) fn tail(&self, count: usize) -> Vec<String> {
         let kept = self.kept();
-        let skipped = kept.ring.len().saturating_sub(count);
-        kept.ring.iter().skip(skipped).map(|line| line.to_string()).collect()
+        let own = kept.ring.iter().rev().take_while(|line| line.number > kept.begun).take(count);
+        let mut lines: Vec<String> = own.map(|line| line.text.to_string()).collect();
+        lines.reverse();
+        lines
+    }
+
+    /// The lines after this number; 0 for all that are kept.
+    pub(crate) fn after(&self, number: u64) -> LogPage {
+        let kept = self.kept();
+        let lines = kept.ring.iter().filter(|line| line.number > number).cloned().collect();
+        LogPage { lines, next: kept.last }
     }
 
     /// Lines from now on. A slow reader misses some and is told how many.
@@ -57,10 +103,7 @@ impl ServerLog {
     pub(crate) fn line(&self, line: &str) {
         let line: Arc<str> = self.mask.text(&clean(line)).into();
         let mut kept = self.kept();
-        if kept.ring.len() == KEPT_LINES {
-            kept.ring.pop_front();
-        }
-        kept.ring.push_back(Arc::clone(&line));
+        kept.keep(Arc::clone(&line));
         if let Some(file) = &mut kept.file {
             file.line(&line);
         }
@@ -69,14 +112,16 @@ impl ServerLog {
         let _ = self.lines.send(line);
     }
 
-    /// Forgets the lines of an earlier process; the file stays.
+    /// A new process begins; what earlier ones wrote no longer explains a failure.
     pub(crate) fn begin(&self, what: &str) {
+        let line = self.mask.text(&clean(&format!("--- {what}")));
         let mut kept = self.kept();
-        kept.ring.clear();
         if let Some(file) = &mut kept.file {
-            file.broken = false;
-            file.line(&format!("--- {}", self.mask.text(what)));
+            file.try_again();
+            file.line(&line);
         }
+        kept.keep(line.into());
+        kept.begun = kept.last;
     }
 
     /// Reads a stderr until it ends.
@@ -124,61 +169,6 @@ fn clean(line: &str) -> String {
     out
 }
 
-/// A file that begins anew at a limit and keeps its predecessor.
-struct RotatingFile {
-    path: PathBuf,
-    file: Option<File>,
-    size: u64,
-    /// It could not be written. Tried again with the next start, not with each line of a flood.
-    broken: bool,
-}
-
-impl RotatingFile {
-    fn new(path: PathBuf) -> Self {
-        Self { path, file: None, size: 0, broken: false }
-    }
-
-    /// Writes one line with the time. A disk that is full or gone costs the line, nothing else.
-    fn line(&mut self, line: &str) {
-        if self.broken {
-            return;
-        }
-        let line = format!("{} {line}\n", jiff::Timestamp::now().strftime("%FT%T%.3fZ"));
-        if let Err(error) = self.write(line.as_bytes()) {
-            tracing::warn!(path = %self.path.display(), %error, "server log not written");
-            self.file = None;
-            self.broken = true;
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        if self.file.is_some() && self.size + bytes.len() as u64 > FILE_LIMIT {
-            self.rotate()?;
-        }
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                if let Some(dir) = self.path.parent() {
-                    std::fs::create_dir_all(dir)?;
-                }
-                let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-                self.size = file.metadata()?.len();
-                none.insert(file)
-            }
-        };
-        file.write_all(bytes)?;
-        self.size += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn rotate(&mut self) -> std::io::Result<()> {
-        self.file = None;
-        let mut old = self.path.clone().into_os_string();
-        old.push(".1");
-        std::fs::rename(&self.path, old)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,12 +181,12 @@ mod tests {
         log.drain(flood.repeat(14_000).as_bytes()).await;
         log.drain(&b"last \x1b[31mred\x1b[0m\xff"[..]).await;
 
-        assert_eq!(log.tail(1_000).len(), KEPT_LINES);
+        assert!(log.tail(9_000).len() <= KEPT_LINES && log.kept().bytes <= KEPT_BYTES);
         assert_eq!(log.tail(1), ["last red\u{fffd}"]);
         let sizes: Vec<u64> =
             std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
         assert_eq!(sizes.len(), 2);
-        assert!(sizes.iter().all(|size| *size <= FILE_LIMIT), "{sizes:?}");
+        assert!(sizes.iter().all(|size| *size <= file::FILE_LIMIT), "{sizes:?}");
     }
 
     #[test]
@@ -208,6 +198,21 @@ mod tests {
         log.line("token is swordfish!");
         assert_eq!(log.tail(1), ["token is ••••••!"]);
         assert!(!std::fs::read_to_string(dir.path().join("x.log")).unwrap().contains("swordfish"));
+    }
+
+    #[test]
+    fn lines_have_numbers_over_all_processes() {
+        let log = ServerLog::new(None, "x", Mask::default());
+        log.begin("start one");
+        log.line("a");
+        let page = log.after(0);
+        log.begin("start two");
+        log.line("b");
+        assert_eq!(log.tail(10), ["b"], "what an earlier process wrote explains nothing");
+        let texts = |page: LogPage| page.lines.iter().map(|line| line.text.to_string()).collect::<Vec<_>>();
+        assert_eq!(texts(log.after(page.next)), ["--- start two", "b"]);
+        assert_eq!(log.after(0).lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(log.after(4), LogPage { lines: vec![], next: 4 });
     }
 
     #[tokio::test]
