@@ -18,6 +18,13 @@ mod unusable;
 pub mod vaults;
 pub mod view;
 
+/// What a shell needs of the MCP host when there is no engine: to look at a server that is in no settings.
+pub mod mcp {
+    pub use lectern_mcp::{
+        Browser, BrowserCommand, Endpoint, Grant, Program, ServerConfig, SystemBrowser, Transport, probe,
+    };
+}
+
 pub use engine::{Engine, News};
 pub use home::Home;
 pub use options::EngineOptions;

@@ -39,6 +39,7 @@ impl Exit {
             | "unknown_model"
             | "unknown_conversation"
             | "unknown_server"
+            | "usage"
             | "empty_message"
             | "no_home"
             | "starter_stays"

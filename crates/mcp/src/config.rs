@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lectern_core::{Asker, ServerId};
 
+use crate::auth::Browser;
 use crate::mask::Mask;
 use crate::secrets::Secrets;
 use crate::server::RestartPolicy;
@@ -65,6 +66,31 @@ pub struct Endpoint {
     pub url: String,
     /// Headers that every request carries, e.g. `Authorization`.
     pub headers: BTreeMap<String, String>,
+    /// How to sign in, where the server wants it.
+    pub sign_in: SignIn,
+}
+
+/// How a remote server is signed in to. None of it is needed: a server says what it wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignIn {
+    /// The client id that the authorization server's operator gave out.
+    pub client_id: Option<String>,
+    /// The secret that belongs to it.
+    pub client_secret: Option<String>,
+    /// The address of a document about the client, which is then its id (Client ID Metadata Document).
+    pub client_metadata_url: Option<String>,
+    /// Who signs in.
+    pub grant: Grant,
+}
+
+/// Who signs in to a remote server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// The user, in a browser.
+    #[default]
+    User,
+    /// The client itself, with its id and secret (`client_credentials`).
+    Client,
 }
 
 impl ServerConfig {
@@ -178,6 +204,8 @@ pub struct HostOptions {
     pub restart: RestartPolicy,
     /// The only protocol revision to speak; the newest that both know when none.
     pub protocol: Option<String>,
+    /// Where users sign in. Without it nothing opens by itself: a server that wants it waits for the user.
+    pub browser: Option<Arc<dyn Browser>>,
     /// Where `${secret:NAME}` and `${input:NAME}` are looked up, and tokens kept; without it such a server can't start.
     pub secrets: Option<Arc<dyn Secrets>>,
 }
@@ -200,6 +228,7 @@ impl Default for HostOptions {
             max_tools: 1_000,
             restart: RestartPolicy::default(),
             protocol: None,
+            browser: None,
             secrets: None,
         }
     }

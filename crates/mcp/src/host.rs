@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 use crate::call;
 use crate::config::{HostOptions, ServerConfig};
 use crate::log::LogPage;
-use crate::server::{OnChange, Server};
+use crate::server::{Live, OnChange, Server};
 use crate::status::ServerStatus;
 use crate::traffic::TrafficPage;
 
@@ -132,6 +132,11 @@ impl Host {
     /// The messages of a server after this number (0: all that are kept), both ways, secrets masked.
     pub fn traffic(&self, id: &ServerId, after: u64) -> Result<TrafficPage, UnknownServer> {
         self.server(id).map(|server| server.traffic().after(after))
+    }
+
+    /// A server that answers.
+    pub(crate) fn live(&self, id: &ServerId) -> Option<Live> {
+        self.server(id).ok()?.live()
     }
 
     /// Waits until no server is starting any more.

@@ -75,9 +75,11 @@ fn server(
         (Some(Value::String(command)), _) if !command.trim().is_empty() => {
             Transport::Stdio(program(command, entry, &expand)?)
         }
-        (_, Some(url)) => {
-            Transport::Http(Endpoint { url: expand(url)?, headers: texts(entry, "headers", &expand)? })
-        }
+        (_, Some(url)) => Transport::Http(Endpoint {
+            url: expand(url)?,
+            headers: texts(entry, "headers", &expand)?,
+            ..Endpoint::default()
+        }),
         (_, None) => return Err("neither a command nor an address".into()),
     };
     let mut config = ServerConfig::of(ServerId::from(name), transport);
@@ -241,7 +243,7 @@ mod tests {
         notes.timeout_s = Some(90);
         let headers = [("X-Home".into(), "/home/me".into())].into();
         let url = "https://example.invalid/mcp".into();
-        let far = ServerConfig::of("far", Transport::Http(Endpoint { url, headers }));
+        let far = ServerConfig::of("far", Transport::Http(Endpoint { url, headers, ..Endpoint::default() }));
         assert_eq!(imported.servers, [notes, far]);
         let skipped: Vec<&str> = imported.skipped.iter().map(|skipped| skipped.name.as_str()).collect();
         assert_eq!(skipped, ["odd", "odder"]);

@@ -31,6 +31,7 @@
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
+mod auth;
 mod call;
 pub mod config;
 mod connection;
@@ -46,6 +47,7 @@ mod outcome;
 mod peer;
 mod pipe;
 pub mod placeholder;
+pub mod probe;
 mod process;
 #[cfg(unix)]
 mod reaper;
@@ -56,7 +58,8 @@ mod tools;
 mod traffic;
 mod wire;
 
-pub use config::{Answers, Endpoint, HostOptions, Program, Root, ServerConfig, Transport};
+pub use auth::{Browser, BrowserCommand, SystemBrowser};
+pub use config::{Answers, Endpoint, Grant, HostOptions, Program, Root, ServerConfig, SignIn, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use log::{LogFile, LogLine, LogPage};

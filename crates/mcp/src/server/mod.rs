@@ -380,6 +380,11 @@ impl Server {
         });
     }
 
+    /// The running server, if it runs.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn set_live(&self, live: Option<Live>) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
     }

@@ -1,0 +1,5 @@
+//! Authorization for remote servers.
+
+mod browser;
+
+pub use browser::{Browser, BrowserCommand, SystemBrowser};
