@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use lectern_core::{Asker, ServerId};
@@ -162,6 +162,31 @@ pub struct Root {
     pub name: Option<String>,
 }
 
+/// Folders that may become others while servers run. Clones are the same folders.
+#[derive(Clone, Debug, Default)]
+pub struct Roots(Arc<RwLock<Vec<Root>>>);
+
+impl Roots {
+    /// The folders as they are now.
+    pub fn now(&self) -> Vec<Root> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other folders from now on; whether they are others at all.
+    pub(crate) fn set(&self, roots: Vec<Root>) -> bool {
+        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = *now != roots;
+        *now = roots;
+        changed
+    }
+}
+
+impl From<Vec<Root>> for Roots {
+    fn from(roots: Vec<Root>) -> Self {
+        Self(Arc::new(RwLock::new(roots)))
+    }
+}
+
 /// What servers may ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
@@ -181,7 +206,7 @@ pub struct HostOptions {
     /// Where the servers' logs go (two files of 5 MB each at most); nowhere when none.
     pub log_dir: Option<PathBuf>,
     /// Folders for servers that ask. Empty: the capability is not declared, and who asks anyway gets an empty list.
-    pub roots: Vec<Root>,
+    pub roots: Roots,
     /// Who answers servers when it is not known for which call they ask; nobody when none.
     pub asker: Option<Arc<dyn Asker>>,
     /// What calls, or `asker`, can answer. Only that is declared to servers.
@@ -216,7 +241,7 @@ impl Default for HostOptions {
             client_name: "lectern".into(),
             client_version: env!("CARGO_PKG_VERSION").into(),
             log_dir: None,
-            roots: Vec::new(),
+            roots: Roots::default(),
             asker: None,
             answers: Answers::default(),
             start_timeout: Duration::from_secs(60),

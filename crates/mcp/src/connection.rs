@@ -10,9 +10,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::config::{HostOptions, Program, ServerConfig, Transport};
+use crate::desk::Desk;
 use crate::http::{self, Loss, Remote, client::ClientError};
 use crate::log::ServerLog;
 use crate::lookup::{self, LookupError};
+use crate::mask::Mask;
 use crate::peer::{Notice, Peer, PeerOptions};
 use crate::pipe;
 use crate::process::{self, Launch, Pipes, Process};
@@ -40,6 +42,7 @@ pub(crate) enum OpenError {
 pub(crate) struct Records<'a> {
     pub(crate) log: &'a Arc<ServerLog>,
     pub(crate) traffic: &'a Arc<Traffic>,
+    pub(crate) mask: &'a Mask,
 }
 
 /// A running server.
@@ -78,11 +81,11 @@ impl Connection {
     pub(crate) async fn open(
         config: &ServerConfig,
         options: &HostOptions,
-        Records { log, traffic }: Records<'_>,
+        Records { log, traffic, mask }: Records<'_>,
     ) -> Result<Self, OpenError> {
         let (sender, notices) = mpsc::channel(NOTICE_BACKLOG);
-        let roots = options.roots.iter().map(root).collect();
-        let (peer, carrier) = Peer::new(PeerOptions { roots, notices: sender, traffic: Arc::clone(traffic) });
+        let desk = Desk::new(&config.id, options, mask.clone());
+        let (peer, carrier) = Peer::new(PeerOptions { desk, notices: sender, traffic: Arc::clone(traffic) });
         let body = match &config.transport {
             Transport::Stdio(program) => {
                 log.begin(&format!("start {}", config.display_command()));
@@ -145,11 +148,4 @@ async fn start(program: &Program) -> Result<(Process, Pipes), OpenError> {
     };
     let spawned = Process::start(launch).await;
     spawned.map_err(|source| OpenError::Spawn { command: program.command.clone(), source })
-}
-
-fn root(root: &crate::config::Root) -> serde_json::Value {
-    match &root.name {
-        Some(name) => serde_json::json!({"uri": root.uri, "name": name}),
-        None => serde_json::json!({"uri": root.uri}),
-    }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::HostOptions;
 use crate::peer::{Peer, PeerError, Reports};
+use crate::requests::capabilities;
 use crate::status::Reported;
 
 const MODERN: &str = "2026-07-28";
@@ -48,6 +49,11 @@ impl Session {
         self.capabilities
             .pointer(pointer)
             .is_some_and(|value| *value != Value::Bool(false) && !value.is_null())
+    }
+
+    /// Whether it is of the era of 2026-07-28.
+    pub(crate) fn is_modern(&self) -> bool {
+        !self.meta.is_empty()
     }
 
     /// Whether changes are only told to who subscribes.
@@ -170,7 +176,7 @@ async fn initialize(peer: &Peer, options: &HostOptions) -> Result<Session, Hands
     let wanted = wanted.unwrap_or(NEWEST_WITH_INITIALIZE);
     let params = Map::from_iter([
         ("protocolVersion".to_owned(), json!(wanted)),
-        ("capabilities".to_owned(), capabilities(options)),
+        ("capabilities".to_owned(), capabilities(options, false)),
         ("clientInfo".to_owned(), client_info(options)),
     ]);
     let answer = peer.ask(METHOD, params).await;
@@ -226,13 +232,9 @@ fn text(value: &Value, field: &str) -> Option<String> {
 fn context(options: &HostOptions) -> Map<String, Value> {
     Map::from_iter([
         ("io.modelcontextprotocol/protocolVersion".to_owned(), json!(MODERN)),
-        ("io.modelcontextprotocol/clientCapabilities".to_owned(), capabilities(options)),
+        ("io.modelcontextprotocol/clientCapabilities".to_owned(), capabilities(options, true)),
         ("io.modelcontextprotocol/clientInfo".to_owned(), client_info(options)),
     ])
-}
-
-fn capabilities(options: &HostOptions) -> Value {
-    if options.roots.is_empty() { json!({}) } else { json!({"roots": {}}) }
 }
 
 fn client_info(options: &HostOptions) -> Value {

@@ -12,7 +12,7 @@ use lectern_core::{
 use tokio::sync::broadcast;
 
 use crate::call;
-use crate::config::{HostOptions, ServerConfig};
+use crate::config::{HostOptions, Root, ServerConfig};
 use crate::log::LogPage;
 use crate::server::{Live, OnChange, Server};
 use crate::status::ServerStatus;
@@ -97,6 +97,13 @@ impl Host {
     pub async fn stop(&self, id: &ServerId) -> Result<(), UnknownServer> {
         self.server(id)?.stop().await;
         Ok(())
+    }
+
+    /// Other folders for servers that ask, from now on; those that run are told.
+    pub fn set_roots(&self, roots: Vec<Root>) {
+        if self.options.roots.set(roots) {
+            self.all().iter().for_each(|server| server.roots_changed());
+        }
     }
 
     /// All servers as they are now, in the order of the settings.

@@ -28,17 +28,24 @@
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
+//! | `exchange`, `listen`, `tasks` | what happens between a request and its result: progress, input, tasks, limits |
+//! | `desk`, `requests`, `sampling` | what a server asks of the user and of the model |
+//! | `cache` | what a server gave for some time |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
 mod auth;
+mod cache;
 mod call;
 pub mod config;
 mod connection;
+mod desk;
+mod exchange;
 mod handshake;
 pub mod host;
 mod http;
 mod import;
+mod listen;
 mod log;
 mod lookup;
 mod mask;
@@ -51,15 +58,18 @@ pub mod probe;
 mod process;
 #[cfg(unix)]
 mod reaper;
+mod requests;
+mod sampling;
 pub mod secrets;
 mod server;
 pub mod status;
+mod tasks;
 mod tools;
 mod traffic;
 mod wire;
 
 pub use auth::{Browser, BrowserCommand, SystemBrowser};
-pub use config::{Answers, Endpoint, Grant, HostOptions, Program, Root, ServerConfig, SignIn, Transport};
+pub use config::{Answers, Endpoint, Grant, HostOptions, Program, Root, Roots, ServerConfig, SignIn, Transport};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use log::{LogFile, LogLine, LogPage};

@@ -15,15 +15,6 @@ const WIRE_LIMIT: usize = 1 << 20;
 /// Characters of a text, and items of a list, in a message over that limit.
 const SHORTENED_TO: usize = 4_096;
 
-/// A mapped result.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Mapped {
-    /// A tool's result, good or bad.
-    Result(Box<CallResult>),
-    /// The server wants something first that the host does not give yet.
-    Unsupported(String),
-}
-
 /// A tool's result.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CallResult {
@@ -36,10 +27,7 @@ pub(crate) struct CallResult {
 }
 
 /// Maps the result of `tools/call`.
-pub(crate) fn map(result: &Value, budget: usize) -> Mapped {
-    if let Some(wanted) = unsupported(result) {
-        return Mapped::Unsupported(wanted);
-    }
+pub(crate) fn map(result: &Value, budget: usize) -> CallResult {
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
     let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -53,13 +41,13 @@ pub(crate) fn map(result: &Value, budget: usize) -> Mapped {
         content.push(Content::Text { text });
     }
     let cut = fit(&mut content, budget);
-    Mapped::Result(Box::new(CallResult {
+    CallResult {
         is_error,
         content,
         structured: structured.filter(|value| size(value) <= STRUCTURED_LIMIT).cloned(),
         sources: structured.map(sources).unwrap_or_default(),
         cut,
-    }))
+    }
 }
 
 /// A message for the trace: as it is, unless it is very large; then its longest texts are shortened.
@@ -67,30 +55,7 @@ pub(crate) fn for_trace(message: &Value) -> Value {
     if size(message) <= WIRE_LIMIT { message.clone() } else { shortened(message, SHORTENED_TO) }
 }
 
-fn unsupported(result: &Value) -> Option<String> {
-    let kind = result.get("resultType").and_then(Value::as_str);
-    match kind {
-        Some("input_required") => {
-            let requests = result.get("inputRequests").and_then(Value::as_object);
-            let methods = requests
-                .into_iter()
-                .flat_map(|all| all.values())
-                .filter_map(|one| one.get("method")?.as_str());
-            let methods: Vec<&str> = methods.collect();
-            Some(format!(
-                "the tool asks for input first ({}), which is not supported yet",
-                methods.join(", ")
-            ))
-        }
-        Some("task") => Some("the tool answers with a task, which is not supported yet".into()),
-        _ if result.get("content").is_none() && result.get("task").is_some_and(Value::is_object) => {
-            Some("the tool answers with a task, which is not supported yet".into())
-        }
-        _ => None,
-    }
-}
-
-fn content_of(item: &Value) -> Content {
+pub(crate) fn content_of(item: &Value) -> Content {
     let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
     let blob = || Some(Blob { mime: text("mimeType")?, base64: text("data")? });
     let known = match item.get("type").and_then(Value::as_str) {
@@ -197,7 +162,7 @@ fn source(value: &Value) -> Option<Source> {
 }
 
 /// Bytes of a value as JSON, near enough and without writing it.
-fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
@@ -234,10 +199,7 @@ mod tests {
     use serde_json::json;
 
     fn mapped(result: Value, budget: usize) -> CallResult {
-        match map(&result, budget) {
-            Mapped::Result(result) => *result,
-            Mapped::Unsupported(why) => panic!("{why}"),
-        }
+        map(&result, budget)
     }
 
     fn text(text: &str) -> Content {
@@ -332,15 +294,6 @@ mod tests {
             ..source.clone()
         };
         assert_eq!(result.sources, [source, other]);
-    }
-
-    #[test]
-    fn tasks_and_questions_are_named() {
-        let input =
-            json!({"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create"}}});
-        assert!(matches!(map(&input, 9), Mapped::Unsupported(why) if why.contains("elicitation/create")));
-        assert!(matches!(map(&json!({"task": {"taskId": "1"}}), 9), Mapped::Unsupported(_)));
-        assert!(matches!(map(&json!({"resultType": "complete", "content": []}), 9), Mapped::Result(_)));
     }
 
     #[test]

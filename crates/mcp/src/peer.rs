@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::desk::Desk;
 use crate::traffic::Traffic;
 
 /// Messages that may wait for a server that does not read.
@@ -52,7 +53,7 @@ pub(crate) enum Notice {
 
 /// What the other side of a pipe needs of the host.
 pub(crate) struct PeerOptions {
-    pub(crate) roots: Value,
+    pub(crate) desk: Arc<Desk>,
     pub(crate) notices: mpsc::Sender<Notice>,
     /// Where every message is written down.
     pub(crate) traffic: Arc<Traffic>,
@@ -79,9 +80,27 @@ struct Pending {
     requests: HashMap<i64, Waiting>,
 }
 
+/// A request of ours. It stays until it is dropped: a task tells its progress long after the reply.
 struct Waiting {
-    reply: oneshot::Sender<Result<Value, PeerError>>,
+    /// None when it is settled.
+    reply: Option<Reply>,
     progress: Arc<ProgressQueue>,
+    /// Whether progress counts after the reply.
+    outlasts: bool,
+}
+
+type Reply = oneshot::Sender<Result<Value, PeerError>>;
+
+impl Pending {
+    /// Who waits for a reply with this id.
+    fn take(&mut self, id: &Value) -> Option<Reply> {
+        if id.is_null() {
+            let mut open = self.requests.values_mut().filter(|waiting| waiting.reply.is_some());
+            let only = open.next()?;
+            return if open.next().is_none() { only.reply.take() } else { None };
+        }
+        self.requests.get_mut(&request_number(id)?)?.reply.take()
+    }
 }
 
 impl Peer {
@@ -125,7 +144,10 @@ impl Peer {
             if pending.over {
                 return Err(PeerError::Closed);
             }
-            pending.requests.insert(id, Waiting { reply: sender, progress: Arc::clone(&progress) });
+            pending.requests.insert(
+                id,
+                Waiting { reply: Some(sender), progress: Arc::clone(&progress), outlasts: false },
+            );
         }
         let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
         self.shared.options.traffic.record(WireDirection::Sent, &request.sent);
@@ -143,6 +165,11 @@ impl Peer {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         self.shared.send_or_drop(&message);
         message
+    }
+
+    /// Where what the server asks is answered.
+    pub(crate) fn desk(&self) -> &Arc<Desk> {
+        &self.shared.options.desk
     }
 
     /// Returns when the server's output has ended.
@@ -182,6 +209,13 @@ impl Request {
     /// The whole reply, an error of the server included.
     pub(crate) async fn reply(&mut self) -> Result<Value, PeerError> {
         (&mut self.reply).await.unwrap_or(Err(PeerError::Closed))
+    }
+
+    /// Takes progress after the reply too: the reply was a task.
+    pub(crate) fn outlast_reply(&self) {
+        if let Some(waiting) = self.shared.pending().requests.get_mut(&self.id) {
+            waiting.outlasts = true;
+        }
     }
 
     /// The result in the reply.
@@ -264,21 +298,27 @@ pub(crate) struct Incoming(Arc<Shared>);
 impl Incoming {
     /// One message, or a batch of them (2025-03-26).
     pub(crate) fn message(&self, message: Value) {
+        self.message_for(message, None);
+    }
+
+    fn message_for(&self, message: Value, request: Option<i64>) {
         self.0.options.traffic.record(WireDirection::Received, &message);
         match message {
-            Value::Array(batch) => batch.into_iter().for_each(|message| self.0.receive(message)),
-            message => self.0.receive(message),
+            Value::Array(batch) => batch.into_iter().for_each(|message| self.0.receive(message, request)),
+            message => self.0.receive(message, request),
         }
     }
 
-    /// A message that came with the answer to this request of ours.
-    pub(crate) fn message_about(&self, _request: &Value, message: Value) {
-        self.message(message);
+    /// A message that came with the answer to this request of ours: what it asks is asked of who waits for that one.
+    pub(crate) fn message_about(&self, request: &Value, message: Value) {
+        self.message_for(message, request_number(request));
     }
 
     /// Whether somebody still waits for the answer to this request.
     pub(crate) fn waits_for(&self, id: &Value) -> bool {
-        request_number(id).is_some_and(|number| self.0.pending().requests.contains_key(&number))
+        let pending = self.0.pending();
+        let waiting = request_number(id).and_then(|number| pending.requests.get(&number));
+        waiting.is_some_and(|waiting| waiting.reply.is_some())
     }
 
     /// A message that can't be read. It settles its request; if it does not say which, all of them.
@@ -298,14 +338,15 @@ impl Incoming {
 
     /// Nothing more will arrive. All requests that still wait end.
     pub(crate) fn end(&self) {
-        let lost: Vec<Waiting> = {
+        let lost: Vec<Reply> = {
             let mut pending = self.0.pending();
             pending.over = true;
-            pending.requests.drain().map(|(_, waiting)| waiting).collect()
+            pending.requests.drain().filter_map(|(_, waiting)| waiting.reply).collect()
         };
-        for waiting in lost {
-            let _ = waiting.reply.send(Err(PeerError::Closed));
+        for reply in lost {
+            let _ = reply.send(Err(PeerError::Closed));
         }
+        self.0.options.desk.close();
         self.0.closed.cancel();
         self.0.closing.cancel();
     }
@@ -317,14 +358,20 @@ impl Shared {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn receive(&self, message: Value) {
+    fn receive(self: &Arc<Self>, message: Value, of: Option<i64>) {
         let method = message.get("method").and_then(Value::as_str);
         match (method, message.get("id")) {
-            (Some(method), Some(id)) if !id.is_null() => self.send_or_drop(&self.answer(method, id.clone())),
+            (Some(_), Some(id)) if !id.is_null() => {
+                let shared = Arc::clone(self);
+                let send = Box::new(move |answer: &Value| shared.send_or_drop(answer));
+                self.options.desk.take(message, of, send);
+            }
             (Some("notifications/progress"), _) => self.progress(message),
             (Some("notifications/tools/list_changed"), _) => self.notice(Notice::ToolsChanged),
             (Some("notifications/message"), _) => self.notice(Notice::Log(log_line(&message["params"]))),
-            (Some(_), _) => {}
+            (Some(method), _) => {
+                self.options.desk.noticed(method, &message["params"]);
+            }
             (None, Some(id)) => {
                 let id = id.clone();
                 self.settle(&id, Ok(message));
@@ -335,56 +382,38 @@ impl Shared {
 
     /// Settles a request. An error with `id: null` is for the only request there is, if there is only one.
     fn settle(&self, id: &Value, reply: Result<Value, PeerError>) {
-        let waiting = {
-            let mut pending = self.pending();
-            let number = match id {
-                Value::Null if pending.requests.len() == 1 => pending.requests.keys().next().copied(),
-                id => request_number(id),
-            };
-            number.and_then(|number| pending.requests.remove(&number))
-        };
+        let waiting = self.pending().take(id);
         if let Some(waiting) = waiting {
-            let _ = waiting.reply.send(reply);
+            let _ = waiting.send(reply);
         }
     }
 
     /// A damaged message settles its request; if it does not say which, all of them: nobody shall wait for ever.
     fn damaged(&self, id: Option<Value>, reason: String) {
         self.notice(Notice::Log(format!("[stdout] {reason}")));
-        let lost: Vec<Waiting> = {
+        let lost: Vec<Reply> = {
             let mut pending = self.pending();
-            match id {
-                Some(id) => {
-                    request_number(&id).and_then(|id| pending.requests.remove(&id)).into_iter().collect()
-                }
-                None => pending.requests.drain().map(|(_, waiting)| waiting).collect(),
+            match id.filter(|id| !id.is_null()) {
+                Some(id) => pending.take(&id).into_iter().collect(),
+                None => pending.requests.values_mut().filter_map(|waiting| waiting.reply.take()).collect(),
             }
         };
-        for waiting in lost {
-            let _ = waiting.reply.send(Err(PeerError::Damaged(reason.clone())));
+        for reply in lost {
+            let _ = reply.send(Err(PeerError::Damaged(reason.clone())));
         }
     }
 
     fn progress(&self, message: Value) {
         let Some(number) = message.pointer("/params/progressToken").and_then(request_number) else { return };
-        let queue = self.pending().requests.get(&number).map(|waiting| Arc::clone(&waiting.progress));
+        let queue = {
+            let pending = self.pending();
+            let waiting = pending.requests.get(&number);
+            // What comes after the result is none of its progress.
+            let waiting = waiting.filter(|waiting| waiting.reply.is_some() || waiting.outlasts);
+            waiting.map(|waiting| Arc::clone(&waiting.progress))
+        };
         if let Some(queue) = queue {
             queue.push(message);
-        }
-    }
-
-    /// Answers what the server asks. Only what the client's capabilities declare is more than a refusal.
-    fn answer(&self, method: &str, id: Value) -> Value {
-        match method {
-            "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
-            "roots/list" => json!({"jsonrpc": "2.0", "id": id, "result": {"roots": self.options.roots}}),
-            "sampling/createMessage" | "elicitation/create" => {
-                let message = format!("{method} is not supported: the client did not declare it");
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": message}})
-            }
-            _ => {
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})
-            }
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Tools {
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) spec: ToolSpec,
+    /// Whether it may be called as a task (MCP 2025-11-25, `execution.taskSupport`).
+    pub(crate) as_task: bool,
 }
 
 /// Why there is no list.
@@ -92,9 +94,17 @@ impl Listing<'_> {
         }
         let mut seen = HashSet::new();
         let mut specs = Vec::new();
+        let mut tasks = HashSet::new();
         for (position, value) in raw.into_iter().enumerate() {
+            let support = value.pointer("/execution/taskSupport").and_then(Value::as_str);
+            let as_task = matches!(support, Some("required" | "optional"));
             match self.tool(value) {
-                Ok(spec) if seen.insert(spec.original_name.clone()) => specs.push(spec),
+                Ok(spec) if seen.insert(spec.original_name.clone()) => {
+                    if as_task {
+                        tasks.insert(spec.original_name.clone());
+                    }
+                    specs.push(spec);
+                }
                 Ok(spec) => dropped.push(format!("tool `{}`: listed twice", spec.original_name)),
                 Err((Some(name), reason)) => dropped.push(format!("tool `{name}`: {reason}")),
                 Err((None, reason)) => dropped.push(format!("tool number {}: {reason}", position + 1)),
@@ -107,7 +117,7 @@ impl Listing<'_> {
         specs.sort_by(|a, b| a.name.cmp(&b.name));
         // Two hashes may meet if a server means them to; a model's provider refuses a request with one name twice.
         specs.dedup_by(|a, b| a.name == b.name);
-        Tools::new(specs, dropped)
+        Tools::new(specs, &tasks, dropped)
     }
 
     fn tool(&self, mut value: Value) -> Result<ToolSpec, (Option<String>, String)> {
@@ -142,9 +152,10 @@ impl Listing<'_> {
 }
 
 impl Tools {
-    fn new(specs: Vec<ToolSpec>, dropped: Vec<String>) -> Self {
-        let entries =
-            specs.iter().map(|spec| (spec.name.clone(), Arc::new(Tool { spec: spec.clone() }))).collect();
+    fn new(specs: Vec<ToolSpec>, tasks: &HashSet<String>, dropped: Vec<String>) -> Self {
+        let tool =
+            |spec: &ToolSpec| Tool { as_task: tasks.contains(&spec.original_name), spec: spec.clone() };
+        let entries = specs.iter().map(|spec| (spec.name.clone(), Arc::new(tool(spec)))).collect();
         Self { specs: specs.into(), entries, dropped }
     }
 

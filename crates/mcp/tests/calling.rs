@@ -221,7 +221,7 @@ async fn a_broken_promise_about_the_result_is_noted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_servers_questions_are_answered() {
     let mut options = quick();
-    options.roots = vec![Root { uri: "file:///notes".into(), name: Some("Notes".into()) }];
+    options.roots = vec![Root { uri: "file:///notes".into(), name: Some("Notes".into()) }].into();
     let host = started([fixture("s", "legacy")], options).await;
     let ask = async |method: &str| -> Value {
         let called = call(&host, "s__ask", json!({"method": method})).await;

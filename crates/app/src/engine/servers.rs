@@ -12,7 +12,7 @@ use lectern_core::{
     ToolOutcome, ToolProvider, ToolResult, ToolSpec, TurnId,
 };
 use lectern_mcp::{
-    Failure, HostOptions, Program, ServerConfig, ServerStatus, StartStep as McpStep, Transport,
+    Answers, Failure, HostOptions, Program, ServerConfig, ServerStatus, StartStep as McpStep, Transport,
 };
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
@@ -212,7 +212,8 @@ pub(super) fn vault_config(vault: &Vault, executable: &Path) -> ServerConfig {
 
 /// What the host may do.
 pub(super) fn host_options(home: &Home) -> HostOptions {
-    HostOptions { log_dir: Some(home.logs()), ..HostOptions::default() }
+    let answers = Answers { elicitation: true, sampling: true };
+    HostOptions { log_dir: Some(home.logs()), answers, ..HostOptions::default() }
 }
 
 fn config_of_entry(id: &str, entry: &ServerEntry) -> ServerConfig {

@@ -4,6 +4,8 @@ use futures::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 
 use super::*;
+use crate::config::HostOptions;
+use crate::mask::Mask;
 use crate::pipe;
 
 /// The server's end.
@@ -29,8 +31,9 @@ fn pair() -> (Peer, Hand) {
     let (input, out) = tokio::io::duplex(4_096);
     let (output, lines) = tokio::io::duplex(4_096);
     let (sender, notices) = mpsc::channel(16);
+    let desk = Desk::new(&"s".into(), &HostOptions::default(), Mask::default());
     let (peer, carrier) =
-        Peer::new(PeerOptions { roots: json!([]), notices: sender, traffic: Arc::new(Traffic::default()) });
+        Peer::new(PeerOptions { desk, notices: sender, traffic: Arc::new(Traffic::default()) });
     pipe::carry(carrier, BufReader::new(input), output, 100_000);
     (peer, Hand { lines: BufReader::new(lines).lines(), out, notices })
 }

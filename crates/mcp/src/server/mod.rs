@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use lectern_core::ServerId;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::call::Limits;
 use crate::config::{HostOptions, ServerConfig};
 use crate::connection::{Connection, Records};
+use crate::exchange::Limits;
 use crate::handshake::{Opening, Session};
 use crate::http::Loss;
 use crate::log::ServerLog;
@@ -60,6 +60,8 @@ pub(crate) struct Server {
     /// How it was greeted when it was first ready; some old servers end themselves when they are probed.
     opening: OnceLock<Opening>,
     task: OnceLock<AbortHandle>,
+    /// Calls at once, when there is a limit.
+    slots: Option<Arc<Semaphore>>,
 }
 
 enum Order {
@@ -119,7 +121,9 @@ impl Server {
             starts: 0,
         };
         let (orders, inbox) = mpsc::unbounded_channel();
+        let slots = config.max_concurrent.map(|most| Arc::new(Semaphore::new(most.max(1) as usize)));
         let server = Arc::new(Self {
+            slots,
             config,
             options,
             mask,
@@ -162,13 +166,30 @@ impl Server {
         self.status.borrow().clone()
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        let own = self.config.timeout_s.map(Duration::from_secs);
+    /// The limits of a call, of one tool by its original name or of any.
+    pub(crate) fn limits(&self, tool: Option<&str>) -> Limits {
+        let of_tool = tool.and_then(|tool| self.config.tool_timeouts.get(tool)).copied();
+        let own = of_tool.or(self.config.timeout_s).map(Duration::from_secs);
         let silence = own.unwrap_or(self.options.call_timeout);
+        let total = self.config.total_timeout_s.map(Duration::from_secs);
         Limits {
             silence,
-            total: self.options.total_timeout.max(silence),
-            result_budget: self.options.result_budget,
+            // A total that the user chose holds; the usual one never cuts a longer silence short.
+            total: total.unwrap_or_else(|| self.options.total_timeout.max(silence)),
+            result_budget: self.config.result_budget.unwrap_or(self.options.result_budget),
+        }
+    }
+
+    /// Places for calls at once; none when there is no limit.
+    pub(crate) fn slots(&self) -> Option<&Arc<Semaphore>> {
+        self.slots.as_ref()
+    }
+
+    /// Tells the server, if it runs, that its folders are others now. In the modern era it asks when it needs them.
+    pub(crate) fn roots_changed(&self) {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(live) = live.filter(|live| !live.session.is_modern()) {
+            live.peer.notify("notifications/roots/list_changed", serde_json::Map::new());
         }
     }
 
@@ -280,7 +301,7 @@ impl Server {
     }
 
     fn records(&self) -> Records<'_> {
-        Records { log: &self.log, traffic: &self.traffic }
+        Records { log: &self.log, traffic: &self.traffic, mask: &self.mask }
     }
 
     fn listing(&self) -> Listing<'_> {
@@ -358,6 +379,7 @@ impl Server {
 
     /// Asks for the tools again; the old ones stay when there is no answer.
     async fn relist(&self, live: Live) {
+        live.peer.desk().cache.forget(&["tools/call"]);
         tokio::time::sleep(SETTLING).await;
         match tokio::time::timeout(RELIST_LIMIT, self.listing().fetch(&live.peer, &live.session)).await {
             Ok(Ok(tools)) => self.publish(&Live { tools: Arc::new(tools), ..live }),
