@@ -69,7 +69,9 @@ mod traffic;
 mod wire;
 
 pub use auth::{Browser, BrowserCommand, SystemBrowser};
-pub use config::{Answers, Endpoint, Grant, HostOptions, Program, Root, Roots, ServerConfig, SignIn, Transport};
+pub use config::{
+    Answers, Endpoint, Grant, HostOptions, Program, Root, Roots, ServerConfig, SignIn, Transport,
+};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use log::{LogFile, LogLine, LogPage};
