@@ -42,7 +42,10 @@ impl Running {
             () = self.context.cancel.cancelled() => return Err(NoAnswer::Cancelled),
             live = self.server.ready() => live.map_err(NoAnswer::Failed)?,
         };
-        let gone = || NoAnswer::Failed(format!("the server no longer has the tool `{}`", self.call.tool));
+        let gone = || {
+            let gone = || format!("the server no longer has the tool `{}`", self.call.tool);
+            NoAnswer::Failed(live.tools.withheld(&self.call.tool).unwrap_or_else(gone))
+        };
         let tool = live.tools.get(&self.call.tool).ok_or_else(gone)?;
         let key = self.key(&tool);
         if let Some(kept) = key.as_ref().and_then(|key| live.peer.desk().cache.get(key)) {

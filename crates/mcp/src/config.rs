@@ -13,6 +13,7 @@ use crate::auth::Browser;
 use crate::mask::Mask;
 use crate::secrets::Secrets;
 use crate::server::RestartPolicy;
+use crate::trust::Approval;
 
 /// One server of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,6 +232,8 @@ pub struct HostOptions {
     pub protocol: Option<String>,
     /// Where users sign in. Without it nothing opens by itself: a server that wants it waits for the user.
     pub browser: Option<Arc<dyn Browser>>,
+    /// Who knows what the user approved; everything is, when none.
+    pub approval: Option<Arc<dyn Approval>>,
     /// Where `${secret:NAME}` and `${input:NAME}` are looked up, and tokens kept; without it such a server can't start.
     pub secrets: Option<Arc<dyn Secrets>>,
 }
@@ -254,6 +257,7 @@ impl Default for HostOptions {
             restart: RestartPolicy::default(),
             protocol: None,
             browser: None,
+            approval: None,
             secrets: None,
         }
     }

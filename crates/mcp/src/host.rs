@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use lectern_core::{
-    CallContext, ServerId, ToolCall, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
+    CallContext, JsonObject, ServerId, ToolCall, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSpec,
 };
 use tokio::sync::broadcast;
 
@@ -17,6 +17,7 @@ use crate::log::LogPage;
 use crate::server::{Live, OnChange, Server};
 use crate::status::ServerStatus;
 use crate::traffic::TrafficPage;
+use crate::trust::masked_arguments;
 
 /// News that may wait for a slow listener.
 const NEWS_BACKLOG: usize = 1_024;
@@ -91,6 +92,11 @@ impl Host {
     /// Ends a server's process, if there is one, and starts it anew.
     pub fn restart(&self, id: &ServerId) -> Result<(), UnknownServer> {
         self.server(id).map(|server| server.restart())
+    }
+
+    /// Lists a server's tools again and asks the [`crate::Approval`] about each; the process stays as it is.
+    pub fn review(&self, id: &ServerId) -> Result<(), UnknownServer> {
+        self.server(id).map(|server| server.review())
     }
 
     /// Ends a server's process until it is started again.
@@ -190,6 +196,19 @@ impl Drop for Host {
 impl ToolProvider for Host {
     fn tools(&self) -> Arc<[ToolSpec]> {
         Arc::clone(&self.shared.catalog().merged().specs)
+    }
+
+    fn withheld(&self, tool: &ToolName) -> Option<String> {
+        let withheld =
+            |server: &Arc<Server>| server.status().unseen.iter().find_map(|review| review.withheld(tool));
+        self.all().iter().find_map(withheld)
+    }
+
+    fn masked(&self, call: &ToolCall) -> JsonObject {
+        let id = self.shared.catalog().merged().servers.get(&call.tool).cloned();
+        let server = id.and_then(|id| self.server(&id).ok());
+        let mask = server.map(|server| server.mask().clone()).unwrap_or_default();
+        masked_arguments(&mask, &call.arguments)
     }
 
     fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult> {

@@ -32,6 +32,7 @@
 //! | `desk`, `requests`, `sampling` | what a server asks of the user and of the model |
 //! | `cache` | what a server gave for some time |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
+//! | `trust` | what the user approved: servers and tools by their digests; invisible characters |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
 mod auth;
@@ -66,6 +67,7 @@ pub mod status;
 mod tasks;
 mod tools;
 mod traffic;
+mod trust;
 mod wire;
 
 pub use auth::{Browser, BrowserCommand, SystemBrowser};
@@ -79,3 +81,4 @@ pub use secrets::{Secrets, SecretsError};
 pub use server::RestartPolicy;
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};
 pub use traffic::{TrafficMessage, TrafficPage};
+pub use trust::{Approval, ServerPrint, Standing, ToolDefinition, ToolReview, has_invisible, visible};

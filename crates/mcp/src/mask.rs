@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::config::{ServerConfig, Transport};
 use crate::placeholder::is_secret_reference;
 
-const MASKED: &str = "••••••";
+pub(crate) const MASKED: &str = "••••••";
 /// Shorter values would hide half of an ordinary text.
 const SHORTEST: usize = 5;
 /// A value that is known to be secret is hidden down to this length.
@@ -160,7 +160,8 @@ fn secrets_in_args(args: &[String]) -> Vec<String> {
     secrets
 }
 
-fn names_a_secret(name: &str) -> bool {
+/// Whether a name says that what it names is a secret.
+pub(crate) fn names_a_secret(name: &str) -> bool {
     const WORDS: [&str; 13] = [
         "KEY",
         "TOKEN",

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use lectern_core::{ServerId, ToolSpec};
 
+use crate::trust::ToolReview;
+
 /// One server as it is now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerStatus {
@@ -23,6 +25,8 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// Its tools by public name. They stay when it dies: a call starts it anew.
     pub tools: Arc<[ToolSpec]>,
+    /// Those that the user has not seen as they are now. New ones are among `tools`; the others are withheld.
+    pub unseen: Arc<[ToolReview]>,
     /// The process, while there is one.
     pub pid: Option<u32>,
     /// How often it was started.

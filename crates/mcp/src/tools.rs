@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::validate::{SchemaFault, ValidationError, validate};
-use lectern_core::{ServerId, ToolAnnotations, ToolName, ToolSpec};
+use lectern_core::{ToolAnnotations, ToolName, ToolSpec};
 use serde_json::{Value, json};
 
+use crate::config::ServerConfig;
 use crate::handshake::Session;
 use crate::naming::public_names;
 use crate::peer::{Peer, PeerError};
+use crate::trust::{Approval, ToolDefinition, ToolReview, review};
 
 /// Pages of one list; more are a loop.
 const MOST_PAGES: usize = 200;
@@ -24,6 +26,8 @@ const UNDECLARED: Duration = Duration::from_secs(3);
 pub(crate) struct Tools {
     pub(crate) specs: Arc<[ToolSpec]>,
     entries: HashMap<ToolName, Arc<Tool>>,
+    /// Those that the user has not seen as they are now; most of these are not among `specs`.
+    pub(crate) unseen: Arc<[ToolReview]>,
     /// Why some were left out.
     pub(crate) dropped: Vec<String>,
 }
@@ -49,10 +53,8 @@ pub(crate) enum ListError {
 
 /// What is known about a server before its tools are read.
 pub(crate) struct Listing<'a> {
-    pub(crate) server: &'a ServerId,
-    pub(crate) trusted: bool,
-    /// Whether some arguments may have to be repeated in headers.
-    pub(crate) over_http: bool,
+    pub(crate) config: &'a ServerConfig,
+    pub(crate) approval: Option<&'a dyn Approval>,
     pub(crate) most: usize,
 }
 
@@ -96,6 +98,7 @@ impl Listing<'_> {
         let mut specs = Vec::new();
         let mut tasks = HashSet::new();
         for (position, value) in raw.into_iter().enumerate() {
+            let definition = ToolDefinition::of(&value);
             let support = value.pointer("/execution/taskSupport").and_then(Value::as_str);
             let as_task = matches!(support, Some("required" | "optional"));
             match self.tool(value) {
@@ -103,21 +106,36 @@ impl Listing<'_> {
                     if as_task {
                         tasks.insert(spec.original_name.clone());
                     }
-                    specs.push(spec);
+                    specs.push((spec, definition));
                 }
                 Ok(spec) => dropped.push(format!("tool `{}`: listed twice", spec.original_name)),
                 Err((Some(name), reason)) => dropped.push(format!("tool `{name}`: {reason}")),
                 Err((None, reason)) => dropped.push(format!("tool number {}: {reason}", position + 1)),
             }
         }
-        let names: Vec<String> = specs.iter().map(|spec| spec.original_name.clone()).collect();
-        for (spec, name) in specs.iter_mut().zip(public_names(self.server.as_str(), &names)) {
+        let names: Vec<String> = specs.iter().map(|(spec, _)| spec.original_name.clone()).collect();
+        for ((spec, _), name) in specs.iter_mut().zip(public_names(self.config.id.as_str(), &names)) {
             spec.name = name.into();
         }
-        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        specs.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         // Two hashes may meet if a server means them to; a model's provider refuses a request with one name twice.
-        specs.dedup_by(|a, b| a.name == b.name);
-        Tools::new(specs, &tasks, dropped)
+        specs.dedup_by(|(a, _), (b, _)| a.name == b.name);
+        self.reviewed(specs, &tasks, dropped)
+    }
+
+    fn reviewed(
+        &self,
+        listed: Vec<(ToolSpec, ToolDefinition)>,
+        tasks: &HashSet<String>,
+        mut dropped: Vec<String>,
+    ) -> Tools {
+        let Some(approval) = self.approval else {
+            let specs = listed.into_iter().map(|(spec, _)| spec).collect();
+            return Tools::new(specs, tasks, Vec::new(), dropped);
+        };
+        let (specs, unseen, reasons) = review(approval, self.config, listed);
+        dropped.extend(reasons);
+        Tools::new(specs, tasks, unseen, dropped)
     }
 
     fn tool(&self, mut value: Value) -> Result<ToolSpec, (Option<String>, String)> {
@@ -130,7 +148,7 @@ impl Listing<'_> {
             None => json!({"type": "object"}),
             Some(schema) => checked_schema(schema).map_err(bad)?,
         };
-        if self.over_http {
+        if self.config.program().is_none() {
             // MCP 2026-07-28, Streamable HTTP: such a tool must be left out.
             crate::http::mirrored(&input_schema).map_err(bad)?;
         }
@@ -139,28 +157,38 @@ impl Listing<'_> {
         Ok(ToolSpec {
             // Named when all are known.
             name: ToolName::from(""),
-            server: self.server.clone(),
+            server: self.config.id.clone(),
             title: text(value.get("title")).or_else(|| text(annotations?.get("title"))),
             description: text(value.get("description")).unwrap_or_default(),
             input_schema,
             output_schema: value.get("outputSchema").filter(|schema| schema.is_object()).cloned(),
             annotations: read_annotations(annotations),
-            trusted: self.trusted,
+            trusted: self.config.trusted,
             original_name: name,
         })
     }
 }
 
 impl Tools {
-    fn new(specs: Vec<ToolSpec>, tasks: &HashSet<String>, dropped: Vec<String>) -> Self {
+    fn new(
+        specs: Vec<ToolSpec>,
+        tasks: &HashSet<String>,
+        unseen: Vec<ToolReview>,
+        dropped: Vec<String>,
+    ) -> Self {
         let tool =
             |spec: &ToolSpec| Tool { as_task: tasks.contains(&spec.original_name), spec: spec.clone() };
         let entries = specs.iter().map(|spec| (spec.name.clone(), Arc::new(tool(spec)))).collect();
-        Self { specs: specs.into(), entries, dropped }
+        Self { specs: specs.into(), entries, unseen: unseen.into(), dropped }
     }
 
     pub(crate) fn get(&self, name: &ToolName) -> Option<Arc<Tool>> {
         self.entries.get(name).cloned()
+    }
+
+    /// Why a tool that is there is not offered.
+    pub(crate) fn withheld(&self, name: &ToolName) -> Option<String> {
+        self.unseen.iter().find_map(|review| review.withheld(name))
     }
 }
 
@@ -213,9 +241,9 @@ mod tests {
     use super::*;
 
     fn read(most: usize, raw: Value) -> Tools {
-        let server = ServerId::from("s");
+        let config = ServerConfig::new("s", "x", ["-"]);
         let Value::Array(raw) = raw else { panic!("not a list") };
-        Listing { server: &server, trusted: false, over_http: false, most }.read(raw)
+        Listing { config: &config, approval: None, most }.read(raw)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::http::Http;
 use crate::start::{Mode, Starts};
 
-const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH]
+const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH] [--echo-file PATH: description of `echo`]
                [--starts-file PATH [--bad-starts FIRST-LAST]]
                [--http ADDRESS:PORT [--port-file PATH] [--json] [--no-sessions]]
 
@@ -50,7 +50,7 @@ How it starts:
   ignores-eof    with a grandchild, both ignore EOF and SIGTERM; their ids go to the pid file
   npx            a wrapper that ends at EOF while its grandchild stays
 Tools, in every mode: echo add fail slow storm wait die huge torn bytes deep hollow env ask log media big cites broken-promise
-structured-only input task grow rpc-error cancelled";
+structured-only input task grow rewrite rpc-error cancelled";
 
 /// Where answers go.
 pub trait Outlet: Write + Send {
@@ -91,6 +91,8 @@ pub struct State {
     /// The request that listens for changes, in the modern era.
     listener: Option<Value>,
     initialized: bool,
+    /// Another description of `echo`.
+    echo: Option<String>,
     /// More tools, for tests of size.
     extra: usize,
 }
@@ -169,6 +171,8 @@ fn main() {
                 mode = Mode::named(&name).unwrap_or_else(|| usage(&format!("no mode {name}")));
             }
             "--tools" => state.extra = value().parse().unwrap_or_else(|_| usage("--tools needs a number")),
+            // A file that is missing changes nothing.
+            "--echo-file" => state.echo = std::fs::read_to_string(value()).ok(),
             "--pid-file" => pid_file = Some(value()),
             "--http" => http.address = value(),
             "--port-file" => http.port_file = Some(value()),

@@ -257,14 +257,17 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
 
 fn list(server: &Server, id: &Value, params: &Value) {
     let modern = server.is_modern();
-    let (grown, extra) = {
+    let (grown, extra, echo) = {
         let state = server.state();
-        (state.grown, state.extra)
+        (state.grown, state.extra, state.echo.clone())
     };
     if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return server.error(id, -32602, "the context is missing in _meta");
     }
     let mut all = tools::all(grown, extra);
+    if let Some(text) = echo {
+        all[0]["description"] = text.into();
+    }
     let page = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     match server.mode {
         Mode::BadTool => all.extend(tools::bad()),

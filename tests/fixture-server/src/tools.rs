@@ -47,6 +47,7 @@ pub fn all(grown: bool, extra: usize) -> Vec<Value> {
         "input",
         "task",
         "grow",
+        "rewrite",
         "rpc-error",
         "cancelled",
     ] {
@@ -158,17 +159,13 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
         }
         "grow" => {
             server.state().grown = true;
-            let listener = server.state().listener.clone();
-            let mut changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            let modern = server.is_modern();
-            if let Some(listener) = &listener {
-                changed["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": listener}});
-            }
-            // In the modern era only who listens is told.
-            if !server.over_http && (!modern || listener.is_some()) {
-                server.send(&changed);
-            }
+            tell_changed(server);
             server.result(id, text("grown".into()));
+        }
+        "rewrite" => {
+            server.state().echo = arguments["text"].as_str().map(str::to_owned);
+            tell_changed(server);
+            server.result(id, text("rewritten".into()));
         }
         "rpc-error" => server.error(id, -32602, "the argument is wrong"),
         "cancelled" => {
@@ -190,6 +187,18 @@ fn wait(server: &Server, id: &Value) {
             return;
         }
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Tells that the tools are others now; in the modern era only who listens is told.
+fn tell_changed(server: &Server) {
+    let listener = server.state().listener.clone();
+    let mut changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    if let Some(listener) = &listener {
+        changed["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": listener}});
+    }
+    if !server.over_http && (!server.is_modern() || listener.is_some()) {
+        server.send(&changed);
     }
 }
 

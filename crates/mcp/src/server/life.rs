@@ -108,6 +108,7 @@ impl Server {
             status.state = ServerState::Stopped;
             status.pid = None;
             status.tools = Arc::default();
+            status.unseen = Arc::default();
         });
     }
 
@@ -128,6 +129,11 @@ impl Server {
 
     /// Runs the process once, from its start to its end.
     async fn run(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
+        if !self.may_start() {
+            // What an earlier configuration offered is not offered any more.
+            self.stopped();
+            return Ended::Waiting(ServerState::NeedsApproval);
+        }
         self.change(|status| {
             status.starts += 1;
             status.state = ServerState::Starting(StartStep::Spawn);

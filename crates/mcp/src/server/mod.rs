@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use lectern_core::ServerId;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::config::{HostOptions, ServerConfig};
@@ -59,6 +59,8 @@ pub(crate) struct Server {
     on_change: OnChange,
     /// How it was greeted when it was first ready; some old servers end themselves when they are probed.
     opening: OnceLock<Opening>,
+    /// The user has seen some of the tools.
+    seen: Notify,
     task: OnceLock<AbortHandle>,
     /// Calls at once, when there is a limit.
     slots: Option<Arc<Semaphore>>,
@@ -90,7 +92,6 @@ enum Ended {
         ready_for: Option<Duration>,
     },
     /// It was not started: somebody has to say or do something first.
-    #[expect(dead_code, reason = "approval and sign-in end a start this way")]
     Waiting(ServerState),
     /// The pause before a restart is over.
     Paused,
@@ -117,6 +118,7 @@ impl Server {
             protocol: None,
             instructions: None,
             tools: Arc::default(),
+            unseen: Arc::default(),
             pid: None,
             starts: 0,
         };
@@ -134,6 +136,7 @@ impl Server {
             orders,
             on_change,
             opening: OnceLock::new(),
+            seen: Notify::new(),
             task: OnceLock::new(),
         });
         (server.on_change)(&server.status());
@@ -268,6 +271,16 @@ impl Server {
         self.order(Order::Restart);
     }
 
+    /// Lists the tools again, now or when it runs, and asks the approval about each. The process stays.
+    pub(crate) fn review(&self) {
+        self.seen.notify_one();
+    }
+
+    /// Whether the user approved what would run.
+    fn may_start(&self) -> bool {
+        self.options.approval.as_ref().is_none_or(|approval| approval.may_start(&self.config))
+    }
+
     /// Ends the process until somebody starts it again.
     pub(crate) async fn stop(&self) {
         let (done, over) = oneshot::channel();
@@ -305,12 +318,8 @@ impl Server {
     }
 
     fn listing(&self) -> Listing<'_> {
-        Listing {
-            server: self.id(),
-            trusted: self.config.trusted,
-            over_http: self.config.program().is_none(),
-            most: self.options.max_tools,
-        }
+        let approval = self.options.approval.as_deref();
+        Listing { config: &self.config, approval, most: self.options.max_tools }
     }
 
     /// Looks after a running server until it ends or somebody wants something else.
@@ -343,6 +352,10 @@ impl Server {
                     Notice::Log(line) => self.log.line(&line),
                     Notice::ToolsChanged if relist.is_some() => again = true,
                     Notice::ToolsChanged => relist = Some(self.relist(live.clone()).boxed()),
+                },
+                () = self.seen.notified() => match relist {
+                    Some(_) => again = true,
+                    None => relist = Some(self.relist(live.clone()).boxed()),
                 },
                 () = async { if let Some(relist) = &mut relist { relist.await } }, if relist.is_some() => {
                     relist = std::mem::take(&mut again).then(|| self.relist(live.clone()).boxed());
@@ -395,6 +408,7 @@ impl Server {
         }
         self.change(|status| {
             status.tools = Arc::clone(&live.tools.specs);
+            status.unseen = Arc::clone(&live.tools.unseen);
             status.state = match live.tools.dropped.as_slice() {
                 [] => ServerState::Ready,
                 reasons => ServerState::Degraded(reasons.to_vec()),
