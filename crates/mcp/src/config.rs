@@ -11,6 +11,7 @@ use lectern_core::{Asker, ServerId};
 
 use crate::auth::Browser;
 use crate::mask::Mask;
+use crate::resources::NewsDesk;
 use crate::secrets::Secrets;
 use crate::server::RestartPolicy;
 use crate::trust::Approval;
@@ -212,6 +213,8 @@ pub struct HostOptions {
     pub asker: Option<Arc<dyn Asker>>,
     /// What calls, or `asker`, can answer. Only that is declared to servers.
     pub answers: Answers,
+    /// Where servers' news of their resources and prompts go.
+    pub news: NewsDesk,
     /// From the start of the process to its list of tools.
     pub start_timeout: Duration,
     /// How long a server may keep silent about `server/discover` before `initialize` is sent as well.
@@ -247,6 +250,7 @@ impl Default for HostOptions {
             roots: Roots::default(),
             asker: None,
             answers: Answers::default(),
+            news: NewsDesk::default(),
             start_timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(3),
             call_timeout: Duration::from_secs(60),

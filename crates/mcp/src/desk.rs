@@ -15,7 +15,9 @@ use crate::cache::Cache;
 use crate::config::{Answers, HostOptions, Root, Roots};
 use crate::mask::Mask;
 use crate::outcome;
+use crate::prompts;
 use crate::requests::{Refusal, Wanted, read, response};
+use crate::resources::{self, NewsDesk, ServerNews};
 
 /// Requests of one server that may wait for an answer.
 const MOST_OPEN: usize = 16;
@@ -33,6 +35,7 @@ pub(crate) struct Desk {
     answers: Answers,
     fallback: Option<Arc<dyn Asker>>,
     roots: Roots,
+    news: NewsDesk,
     mask: Mask,
     /// What the server gave for some time.
     pub(crate) cache: Cache,
@@ -81,6 +84,7 @@ impl Desk {
             answers: options.answers,
             fallback: options.asker.clone(),
             roots: options.roots.clone(),
+            news: options.news.clone(),
             mask,
             cache: Cache::default(),
             state: Mutex::default(),
@@ -164,8 +168,8 @@ impl Desk {
         }
     }
 
-    /// A notification about what somebody waits for. False when it is about something else.
-    pub(crate) fn noticed(&self, method: &str, params: &Value) -> bool {
+    /// A notification about what somebody waits for, or was given before.
+    pub(crate) fn noticed(&self, method: &str, params: &Value) {
         let text = |name: &str| params.get(name).and_then(Value::as_str);
         match method {
             "notifications/cancelled" => {
@@ -187,9 +191,22 @@ impl Desk {
                     visit.cancel();
                 }
             }
-            _ => return false,
+            "notifications/resources/updated" => {
+                if let Some(uri) = text("uri") {
+                    self.cache.forget(&[resources::READ]);
+                    self.news.tell(ServerNews::ResourceUpdated(self.server.clone(), uri.to_owned()));
+                }
+            }
+            "notifications/resources/list_changed" => {
+                self.cache.forget(&[resources::LIST, resources::TEMPLATES]);
+                self.news.tell(ServerNews::ResourcesChanged(self.server.clone()));
+            }
+            "notifications/prompts/list_changed" => {
+                self.cache.forget(&[prompts::LIST]);
+                self.news.tell(ServerNews::PromptsChanged(self.server.clone()));
+            }
+            _ => {}
         }
-        true
     }
 
     /// Cancelled when the server says that a visit is complete.

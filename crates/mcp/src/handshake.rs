@@ -55,11 +55,6 @@ impl Session {
     pub(crate) fn is_modern(&self) -> bool {
         !self.meta.is_empty()
     }
-
-    /// Whether changes are only told to who subscribes.
-    pub(crate) fn needs_subscription(&self) -> bool {
-        !self.meta.is_empty()
-    }
 }
 
 /// How to begin.

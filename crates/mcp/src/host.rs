@@ -31,7 +31,7 @@ pub struct UnknownServer(pub ServerId);
 ///
 /// Dropping it ends all servers the hard way; [`Host::close`] asks them first.
 pub struct Host {
-    options: Arc<HostOptions>,
+    pub(crate) options: Arc<HostOptions>,
     servers: RwLock<Vec<Arc<Server>>>,
     shared: Arc<Shared>,
 }
@@ -173,7 +173,7 @@ impl Host {
         });
     }
 
-    fn server(&self, id: &ServerId) -> Result<Arc<Server>, UnknownServer> {
+    pub(crate) fn server(&self, id: &ServerId) -> Result<Arc<Server>, UnknownServer> {
         let found = self.all().into_iter().find(|server| server.id() == id);
         found.ok_or_else(|| UnknownServer(id.clone()))
     }

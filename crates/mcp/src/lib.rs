@@ -30,11 +30,13 @@
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
 //! | `exchange`, `listen`, `tasks` | what happens between a request and its result: progress, input, tasks, limits |
 //! | `desk`, `requests`, `sampling` | what a server asks of the user and of the model |
+//! | `access`, `resources`, `prompts` | the other things that servers have |
 //! | `cache` | what a server gave for some time |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `trust` | what the user approved: servers and tools by their digests; invisible characters |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
+mod access;
 mod auth;
 mod cache;
 mod call;
@@ -57,9 +59,11 @@ mod pipe;
 pub mod placeholder;
 pub mod probe;
 mod process;
+mod prompts;
 #[cfg(unix)]
 mod reaper;
 mod requests;
+mod resources;
 mod sampling;
 pub mod secrets;
 mod server;
@@ -77,6 +81,12 @@ pub use config::{
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
 pub use log::{LogFile, LogLine, LogPage};
+pub use prompts::{
+    Completion, CompletionOf, FilledPrompt, Prompt, PromptArgument, PromptMessage, PromptRole,
+};
+pub use resources::{
+    AccessError, NewsDesk, Resource, ResourceContent, ResourceTemplate, ServerNews, Subscription,
+};
 pub use secrets::{Secrets, SecretsError};
 pub use server::RestartPolicy;
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};

@@ -330,8 +330,7 @@ impl Server {
         orders: &mut mpsc::UnboundedReceiver<Order>,
     ) -> Ended {
         let ready = tokio::time::Instant::now();
-        let subscribed = live.session.needs_subscription() && live.session.can("/tools/listChanged");
-        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session), subscribed);
+        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session));
         let mut relist: Option<BoxFuture<'_, ()>> = None;
         let mut again = false;
         tokio::pin!(changes);
@@ -435,12 +434,19 @@ impl Server {
     }
 }
 
-/// In the modern era changes of the tools are only told to who listens. Never returns.
-async fn subscribe(peer: Peer, session: Arc<Session>, wanted: bool) {
-    if wanted {
-        let filter = serde_json::json!({"notifications": {"toolsListChanged": true}});
+/// In the modern era changes of the lists are only told to who listens. Never returns.
+async fn subscribe(peer: Peer, session: Arc<Session>) {
+    let lists = [
+        ("toolsListChanged", "/tools/listChanged"),
+        ("resourcesListChanged", "/resources/listChanged"),
+        ("promptsListChanged", "/prompts/listChanged"),
+    ];
+    let told = lists.into_iter().filter(|(_, capability)| session.can(capability));
+    let filter: serde_json::Map<_, _> = told.map(|(name, _)| (name.to_owned(), true.into())).collect();
+    if session.is_modern() && !filter.is_empty() {
+        let filter = serde_json::json!({ "notifications": filter });
         if let Err(error) = peer.ask("subscriptions/listen", session.params(filter)).await {
-            tracing::debug!(%error, "no subscription to changes of the tools");
+            tracing::debug!(%error, "no subscription to changes of the lists");
         }
     }
     std::future::pending().await

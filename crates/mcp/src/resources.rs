@@ -1,0 +1,383 @@
+//! The resources of a server: lists, templates, texts, news of changes (MCP 2025-11-25 and 2026-07-28, Resources).
+//!
+//! Invariant: what can't be read of an entry leaves that entry out, never the list; a list ends.
+
+use std::sync::Arc;
+
+use lectern_core::{Asker, Blob, Part, ResourceRef, ServerId};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::cache::Key;
+use crate::exchange::{Exchange, Waiter, sentence};
+use crate::peer::{PeerError, Reports};
+use crate::server::{Live, Server};
+
+/// Pages of one list; more are a loop.
+const MOST_PAGES: usize = 200;
+/// Entries of one list.
+const MOST_ENTRIES: usize = 10_000;
+/// News that may wait for a slow listener.
+const NEWS_BACKLOG: usize = 256;
+/// "Method not found".
+const NO_METHOD: i64 = -32601;
+
+pub(crate) const LIST: &str = "resources/list";
+pub(crate) const TEMPLATES: &str = "resources/templates/list";
+pub(crate) const READ: &str = "resources/read";
+
+/// A resource as it is listed; untrusted text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Resource {
+    /// Its address.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// MIME type.
+    pub mime: Option<String>,
+    /// Bytes.
+    pub size: Option<u64>,
+}
+
+/// A family of resources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResourceTemplate {
+    /// Their addresses as a URI template (RFC 6570).
+    pub uri_template: String,
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What they are.
+    pub description: Option<String>,
+    /// MIME type of all of them.
+    pub mime: Option<String>,
+}
+
+/// A piece of a resource that was read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResourceContent {
+    /// Its address; a folder's pieces have their own.
+    pub uri: String,
+    /// MIME type.
+    pub mime: Option<String>,
+    /// Its text, unless it is binary.
+    pub text: Option<String>,
+    /// Its bytes in standard base64, when it is binary.
+    pub base64: Option<String>,
+}
+
+impl ResourceContent {
+    /// As a part of a message.
+    pub fn part(self) -> Part {
+        match (self.mime, self.base64) {
+            (Some(mime), Some(base64)) if mime.starts_with("image/") => Part::Image(Blob { mime, base64 }),
+            (mime, Some(base64)) => {
+                let kind = mime.clone().unwrap_or_else(|| "binary data".into());
+                let text = Some(format!("[{kind}, {} bytes, not shown]", base64.len() / 4 * 3));
+                Part::Resource(ResourceRef { uri: self.uri, name: None, mime, text })
+            }
+            (mime, None) => Part::Resource(ResourceRef { uri: self.uri, name: None, mime, text: self.text }),
+        }
+    }
+}
+
+/// Why a server gave no resource, prompt or completion.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccessError {
+    /// There is no such server.
+    #[error(transparent)]
+    Unknown(#[from] crate::host::UnknownServer),
+    /// The server has no such thing, or does not give it; a sentence that names the server.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a server says of its resources and prompts without being asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerNews {
+    /// It has other resources now.
+    ResourcesChanged(ServerId),
+    /// It has other prompts now.
+    PromptsChanged(ServerId),
+    /// A resource has another content now.
+    ResourceUpdated(ServerId, String),
+}
+
+/// Where servers' news go. Clones are the same place.
+#[derive(Clone, Debug)]
+pub struct NewsDesk(broadcast::Sender<ServerNews>);
+
+impl Default for NewsDesk {
+    fn default() -> Self {
+        Self(broadcast::channel(NEWS_BACKLOG).0)
+    }
+}
+
+impl NewsDesk {
+    pub(crate) fn tell(&self, news: ServerNews) {
+        // Nobody may be listening.
+        let _ = self.0.send(news);
+    }
+
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<ServerNews> {
+        self.0.subscribe()
+    }
+}
+
+/// Keeps the news of one resource coming; dropped, it ends them.
+pub struct Subscription {
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What a server is asked for outside of a tool's call.
+pub(crate) struct Access {
+    server: Arc<Server>,
+    live: Live,
+}
+
+impl Access {
+    /// Waits for the server.
+    pub(crate) async fn open(server: Arc<Server>) -> Result<Self, AccessError> {
+        let live = server.ready().await.map_err(AccessError::Failed)?;
+        Ok(Self { server, live })
+    }
+
+    pub(crate) async fn resources(&self) -> Result<Vec<Resource>, AccessError> {
+        Ok(self.list(LIST, "resources", "/resources").await?.iter().filter_map(resource).collect())
+    }
+
+    pub(crate) async fn templates(&self) -> Result<Vec<ResourceTemplate>, AccessError> {
+        let listed = self.list(TEMPLATES, "resourceTemplates", "/resources").await?;
+        Ok(listed.iter().filter_map(template).collect())
+    }
+
+    /// Reads a resource; its pieces are one for a file, several for a folder.
+    pub(crate) async fn read(
+        &self,
+        uri: &str,
+        ask: Arc<dyn Asker>,
+    ) -> Result<Vec<ResourceContent>, AccessError> {
+        let key = Key { method: READ, about: uri.to_owned() };
+        let cache = &self.live.peer.desk().cache;
+        let result = match cache.get(&key) {
+            Some(kept) => kept,
+            None => {
+                let result = self.exchange(READ, json!({"uri": uri}), ask).await?;
+                cache.keep(key, &result);
+                Arc::new(result)
+            }
+        };
+        let pieces = result.get("contents").and_then(Value::as_array);
+        let none =
+            || AccessError::Failed(format!("the server `{}` gave nothing for {uri}", self.server.id()));
+        let pieces: Vec<ResourceContent> = pieces.ok_or_else(none)?.iter().filter_map(content).collect();
+        if pieces.is_empty() { Err(none()) } else { Ok(pieces) }
+    }
+
+    /// One request with all that a server may want in the meantime.
+    pub(crate) async fn exchange(
+        &self,
+        method: &str,
+        params: Value,
+        ask: Arc<dyn Asker>,
+    ) -> Result<Value, AccessError> {
+        let (news, _) = tokio::sync::mpsc::unbounded_channel();
+        let cancel = CancellationToken::new();
+        let waiter = Waiter { ask, cancel, news, limits: self.server.limits(None) };
+        match Exchange::new(&self.server, &self.live, waiter).run(method, params).await {
+            Ok(result) => Ok(result),
+            Err(stopped) => {
+                let why = sentence(&self.server, stopped).await.unwrap_or_else(|| "stopped".into());
+                let why = self.server.mask().text(&why);
+                Err(AccessError::Failed(format!("`{}`, {method}: {why}", self.server.id())))
+            }
+        }
+    }
+
+    /// A whole list, page by page. A server that declared no such thing has none.
+    pub(crate) async fn list(
+        &self,
+        method: &'static str,
+        field: &str,
+        capability: &str,
+    ) -> Result<Vec<Value>, AccessError> {
+        if !self.live.session.can(capability) {
+            return Ok(Vec::new());
+        }
+        let key = Key { method, about: String::new() };
+        let cache = &self.live.peer.desk().cache;
+        if let Some(Value::Array(kept)) = cache.get(&key).as_deref().map(|kept| kept["all"].clone()) {
+            return Ok(kept);
+        }
+        let limit = self.server.limits(None).silence;
+        let pages = tokio::time::timeout(limit, self.pages(method, field)).await;
+        let (all, time) = pages.map_err(|_| {
+            let seconds = limit.as_secs_f32();
+            AccessError::Failed(format!(
+                "`{}`, {method}: no answer within {seconds} seconds",
+                self.server.id()
+            ))
+        })??;
+        if let Some(time) = time {
+            cache.keep(key, &json!({"all": all, "ttlMs": time}));
+        }
+        Ok(all)
+    }
+
+    /// All pages, and for how many milliseconds they hold.
+    async fn pages(&self, method: &str, field: &str) -> Result<(Vec<Value>, Option<u64>), AccessError> {
+        let mut all = Vec::new();
+        let mut time: Option<u64> = None;
+        let mut params = json!({});
+        for page in 0..MOST_PAGES {
+            let answer = self.live.peer.ask(method, self.live.session.params(params.clone())).await;
+            let mut answer = match answer {
+                Ok(answer) => answer,
+                // Not every server that has resources knows of templates.
+                Err(PeerError::Rpc { code: NO_METHOD, .. }) => return Ok((all, None)),
+                Err(error) => return Err(self.failed(method, &error)),
+            };
+            let here =
+                crate::cache::time_to_live(&answer).and_then(|time| u64::try_from(time.as_millis()).ok());
+            time = if page == 0 { here } else { time.zip(here).map(|(a, b)| a.min(b)) };
+            if let Some(Value::Array(items)) = answer.get_mut(field).map(Value::take) {
+                all.extend(items);
+            }
+            match answer.get_mut("nextCursor").map(Value::take) {
+                Some(cursor @ Value::String(_)) if all.len() < MOST_ENTRIES => {
+                    params = json!({"cursor": cursor})
+                }
+                _ => {
+                    all.truncate(MOST_ENTRIES);
+                    return Ok((all, time));
+                }
+            }
+        }
+        Err(AccessError::Failed(format!("`{}`, {method}: the list has no end", self.server.id())))
+    }
+
+    /// Asks for news of one resource.
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<Subscription, AccessError> {
+        if !self.live.session.can("/resources/subscribe") {
+            return Err(AccessError::Failed(format!(
+                "the server `{}` tells no news of its resources",
+                self.server.id()
+            )));
+        }
+        let (peer, session) = (self.live.peer.clone(), Arc::clone(&self.live.session));
+        let uri = uri.to_owned();
+        if !session.is_modern() {
+            let asked = peer.ask("resources/subscribe", session.params(json!({"uri": uri})));
+            let limit = self.server.limits(None).silence;
+            let answer = tokio::time::timeout(limit, asked).await.unwrap_or(Err(PeerError::Closed));
+            answer.map_err(|error| self.failed("resources/subscribe", &error))?;
+        }
+        let task = tokio::spawn(async move {
+            let over = Unsubscribe { peer: peer.clone(), uri: uri.clone(), modern: session.is_modern() };
+            if session.is_modern() {
+                let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+                let params = session.params(filter);
+                if let Ok(mut request) = peer.request("subscriptions/listen", params, Reports::Unwanted).await
+                {
+                    let cancelled = Cancelled { peer: peer.clone(), id: request.id };
+                    let _ = request.reply().await;
+                    drop(cancelled);
+                }
+            }
+            peer.closed().await;
+            drop(over);
+        });
+        Ok(Subscription { _task: AbortOnDropHandle::new(task) })
+    }
+
+    /// Whether the server makes suggestions; before 2025-03-26 nobody declared it.
+    pub(crate) fn can_complete(&self) -> bool {
+        self.live.session.can("/completions") || self.live.session.protocol == "2024-11-05"
+    }
+
+    fn failed(&self, method: &str, error: &PeerError) -> AccessError {
+        let error = self.server.mask().text(&error.to_string());
+        AccessError::Failed(format!("`{}`, {method}: {error}", self.server.id()))
+    }
+}
+
+/// Tells a server of the older era that its news are no longer wanted.
+struct Unsubscribe {
+    peer: crate::peer::Peer,
+    uri: String,
+    modern: bool,
+}
+
+impl Drop for Unsubscribe {
+    fn drop(&mut self) {
+        if !self.modern && !self.peer.is_closed() {
+            let (peer, uri) = (self.peer.clone(), self.uri.clone());
+            // Its answer changes nothing; without a runtime the connection is about to end anyway.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move {
+                    let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+                    let asked = peer.ask("resources/unsubscribe", params);
+                    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), asked).await;
+                });
+            }
+        }
+    }
+}
+
+/// Tells a server of the modern era that nobody listens any more.
+struct Cancelled {
+    peer: crate::peer::Peer,
+    id: i64,
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if !self.peer.is_closed() {
+            let params = Map::from_iter([("requestId".to_owned(), json!(self.id))]);
+            self.peer.notify("notifications/cancelled", params);
+        }
+    }
+}
+
+pub(crate) fn text(value: &Value, field: &str) -> Option<String> {
+    value.get(field).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn resource(value: &Value) -> Option<Resource> {
+    let uri = text(value, "uri")?;
+    Some(Resource {
+        name: text(value, "name").unwrap_or_else(|| uri.clone()),
+        title: text(value, "title"),
+        description: text(value, "description"),
+        mime: text(value, "mimeType"),
+        size: value.get("size").and_then(Value::as_u64),
+        uri,
+    })
+}
+
+fn template(value: &Value) -> Option<ResourceTemplate> {
+    let uri_template = text(value, "uriTemplate")?;
+    Some(ResourceTemplate {
+        name: text(value, "name").unwrap_or_else(|| uri_template.clone()),
+        title: text(value, "title"),
+        description: text(value, "description"),
+        mime: text(value, "mimeType"),
+        uri_template,
+    })
+}
+
+fn content(value: &Value) -> Option<ResourceContent> {
+    let (said, base64) = (text(value, "text"), text(value, "blob"));
+    if said.is_none() && base64.is_none() {
+        return None;
+    }
+    Some(ResourceContent { uri: text(value, "uri")?, mime: text(value, "mimeType"), text: said, base64 })
+}

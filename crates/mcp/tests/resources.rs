@@ -1,0 +1,97 @@
+//! Resources, prompts and completions of servers that others wrote.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lectern_core::{Nobody, Part, ServerId};
+use lectern_mcp::{AccessError, CompletionOf, Host, PromptRole, ServerConfig, ServerNews};
+use serde_json::json;
+use support::*;
+
+/// A real server-everything, or none, said loudly.
+async fn everything() -> Option<(Host, ServerId)> {
+    let clients = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients");
+    let path = clients.join("node_modules/.bin/mcp-server-everything");
+    if !path.exists() {
+        eprintln!("\n!!! SKIPPED: run `npm ci` in {}\n", clients.display());
+        return None;
+    }
+    Some((host_with(ServerConfig::new("all", path.to_str()?, ["stdio"])).await, "all".into()))
+}
+
+fn named(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resources_are_listed_and_read() {
+    let Some((host, id)) = everything().await else { return };
+    let resources = host.resources(&id).await.unwrap();
+    assert!(!resources.is_empty());
+    let read = host.read_resource(&id, &resources[0].uri, Arc::new(Nobody)).await.unwrap();
+    assert!(read[0].text.is_some(), "{read:?}");
+    let templates = host.resource_templates(&id).await.unwrap();
+    let text = templates.iter().find(|template| template.uri_template.contains("text")).unwrap();
+    let blob = templates.iter().find(|template| template.uri_template.contains("blob")).unwrap();
+    let uri = text.uri_template.replace("{resourceId}", "1");
+    let read = host.read_resource(&id, &uri, Arc::new(Nobody)).await.unwrap();
+    assert_eq!((read[0].uri.as_str(), read[0].base64.as_deref()), (uri.as_str(), None));
+    let uri = blob.uri_template.replace("{resourceId}", "2");
+    let read = host.read_resource(&id, &uri, Arc::new(Nobody)).await.unwrap();
+    assert!(read[0].base64.is_some());
+    assert!(
+        matches!(read[0].clone().part(), Part::Resource(part) if part.text.as_deref().unwrap().contains("not shown"))
+    );
+
+    let missing = host.read_resource(&id, "demo://nothing/here", Arc::new(Nobody)).await.unwrap_err();
+    assert!(missing.to_string().contains("`all`, resources/read"), "{missing}");
+    let unknown = host.resources(&"nobody".into()).await.unwrap_err();
+    assert!(matches!(unknown, AccessError::Unknown(_)));
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_are_listed_filled_in_and_completed() {
+    let Some((host, id)) = everything().await else { return };
+    let prompts = host.prompts(&id).await.unwrap();
+    let args = prompts.iter().find(|prompt| prompt.name == "args-prompt").expect("a prompt with arguments");
+    let required: Vec<(&str, bool)> = args.arguments.iter().map(|a| (a.name.as_str(), a.required)).collect();
+    assert_eq!(required, [("city", true), ("state", false)]);
+    let filled =
+        host.get_prompt(&id, "args-prompt", &named(&[("city", "Lyon")]), Arc::new(Nobody)).await.unwrap();
+    assert_eq!(filled.messages[0].role, PromptRole::User);
+    assert!(matches!(&filled.messages[0].parts[0], Part::Text { text } if text.contains("Lyon")));
+    let missing = host.get_prompt(&id, "args-prompt", &named(&[]), Arc::new(Nobody)).await.unwrap_err();
+    assert!(missing.to_string().contains("city"), "{missing}");
+
+    let of = CompletionOf::Prompt { name: "completable-prompt".into() };
+    let departments = host.complete(&id, &of, "department", "En", &named(&[])).await.unwrap();
+    assert_eq!(departments.values, ["Engineering"]);
+    let known = named(&[("department", "Engineering")]);
+    let names = host.complete(&id, &of, "name", "", &known).await.unwrap();
+    assert!(names.values.contains(&"Alice".to_owned()), "{names:?}");
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscribed_resource_tells_that_it_changed() {
+    let Some((host, id)) = everything().await else { return };
+    let mut news = host.server_news();
+    let uri = "demo://resource/dynamic/text/1";
+    let subscription = host.subscribe_resource(&id, uri).await.unwrap();
+    call(&host, "all__toggle-subscriber-updates", json!({})).await;
+    let updated = tokio::time::timeout(Duration::from_secs(60), async {
+        loop {
+            if let Ok(ServerNews::ResourceUpdated(server, uri)) = news.recv().await {
+                return (server, uri);
+            }
+        }
+    });
+    assert_eq!(updated.await.expect("it tells"), (id, uri.to_owned()));
+    drop(subscription);
+    host.close().await;
+}
