@@ -7,6 +7,7 @@ mod library;
 mod news;
 mod servers;
 mod turns;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +68,7 @@ impl Engine {
             sample::install(&home)?;
         }
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
-        let host = Arc::new(Host::start(configs, servers::host_options(&home)));
+        let host = Arc::new(Host::start(configs, servers::host_options(&home, &settings)));
         let inner = Inner {
             permissions: Arc::new(permissions(&home, &settings, &options)),
             models: Models::new(home.clone(), &executable),

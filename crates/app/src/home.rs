@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use etcetera::AppStrategy;
 use etcetera::app_strategy::{AppStrategyArgs, choose_native_strategy};
 
+use lectern_core::ServerId;
+use lectern_mcp::LogFile;
+
 use crate::durable;
 use crate::view::Problem;
 
@@ -79,6 +82,16 @@ impl Home {
     /// Where servers' logs and other things that may be lost are kept.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")
+    }
+
+    /// What a server wrote to stderr and logged, over all processes of the app.
+    pub fn server_log(&self, server: &ServerId) -> LogFile {
+        LogFile::of(&self.logs(), server)
+    }
+
+    /// The messages between Lectern and a server, if the settings say that they are kept.
+    pub fn server_traffic(&self, server: &ServerId) -> LogFile {
+        LogFile::of_traffic(&self.logs(), server)
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Settings {
     /// MCP servers by our id, in the shape that other hosts use too.
     #[serde(default, rename = "mcpServers", skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerEntry>,
+    /// Whether each message between Lectern and its servers is kept in the folder of logs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_traffic: bool,
     /// Standing permissions and prohibitions, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -177,6 +180,7 @@ impl Default for Settings {
             vaults: Vec::new(),
             sample_vault: true,
             servers: BTreeMap::new(),
+            keep_traffic: false,
             rules: Vec::new(),
             other: Map::new(),
         }

@@ -207,6 +207,8 @@ pub struct HostOptions {
     pub client_version: String,
     /// Where the servers' logs go (two files of 5 MB each at most); nowhere when none.
     pub log_dir: Option<PathBuf>,
+    /// Where every message of every server is kept as well (two files of 5 MB each at most); only in memory when none.
+    pub traffic_dir: Option<PathBuf>,
     /// Folders for servers that ask. Empty: the capability is not declared, and who asks anyway gets an empty list.
     pub roots: Roots,
     /// Who answers servers when it is not known for which call they ask; nobody when none.
@@ -247,6 +249,7 @@ impl Default for HostOptions {
             client_name: "lectern".into(),
             client_version: env!("CARGO_PKG_VERSION").into(),
             log_dir: None,
+            traffic_dir: None,
             roots: Roots::default(),
             asker: None,
             answers: Answers::default(),

@@ -11,12 +11,12 @@ use lectern_core::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::broadcast;
 
-use self::file::RotatingFile;
 use crate::mask::Mask;
 
 mod file;
 
 pub use file::LogFile;
+pub(crate) use file::RotatingFile;
 
 const KEPT_LINES: usize = 2_000;
 const KEPT_BYTES: usize = 1 << 20;

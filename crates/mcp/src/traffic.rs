@@ -1,14 +1,18 @@
 //! Every JSON-RPC message of one server, both ways, as far as there is room.
 //!
 //! Invariant: neither the number of messages kept nor their bytes grow without a limit; what was cut says so; nothing
-//! leaves here unmasked; recording waits for nobody.
+//! leaves here unmasked; recording waits for no server. Nothing is written to disk unless somebody asked for it: what
+//! tools return may be private, and a file outlives the conversation that it came from.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::{Timestamp, WireDirection};
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::log::RotatingFile;
 use crate::mask::Mask;
 
 /// Messages that are kept.
@@ -23,7 +27,7 @@ const TEXT_BYTES: usize = 16 << 10;
 const LONGEST_SECRET: usize = 8 << 10;
 
 /// One message, secrets masked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficMessage {
     /// Counts from 1 for each server, without a gap, over all its processes.
     pub number: u64,
@@ -33,7 +37,7 @@ pub struct TrafficMessage {
     pub direction: WireDirection,
     /// The JSON-RPC id; none for a notification.
     pub id: Option<Value>,
-    /// The method; none for a reply.
+    /// The method; of a reply that of its request, when that is known.
     pub method: Option<String>,
     /// Its length before anything was cut, in bytes of JSON.
     pub bytes: usize,
@@ -62,6 +66,7 @@ struct Kept {
     ring: VecDeque<Record>,
     bytes: usize,
     last: u64,
+    file: Option<RotatingFile>,
 }
 
 /// Kept as text: a tree of values takes many times the room.
@@ -69,21 +74,54 @@ struct Record {
     at: Timestamp,
     direction: WireDirection,
     bytes: usize,
+    id: Option<Value>,
+    /// Whether it is a request or a notification; the method is its own then.
+    asks: bool,
+    method: Option<Arc<str>>,
     text: Box<str>,
 }
 
+impl Kept {
+    /// What a reply answers: the newest request with its id that went the other way.
+    fn answered(&self, direction: WireDirection, id: &Value) -> Option<Arc<str>> {
+        let asks =
+            |record: &&Record| record.asks && record.direction != direction && record.id.as_ref() == Some(id);
+        self.ring.iter().rev().filter(asks).find_map(|record| record.method.clone())
+    }
+}
+
 impl Traffic {
-    pub(crate) fn new(mask: Mask) -> Self {
-        Self { kept: Mutex::default(), mask }
+    /// Kept in memory, and in `dir`, if there is one, as `name.traffic.jsonl` and `name.traffic.jsonl.1`.
+    pub(crate) fn new(dir: Option<&Path>, name: &str, mask: Mask) -> Self {
+        let file = dir.map(|dir| RotatingFile::new(dir.join(format!("{name}.traffic.jsonl"))));
+        Self { kept: Mutex::new(Kept { file, ..Kept::default() }), mask }
+    }
+
+    /// A new process begins: a disk that was full may have room again.
+    pub(crate) fn begin(&self) {
+        if let Some(file) = &mut self.kept().file {
+            file.try_again();
+        }
     }
 
     /// Adds one message.
     pub(crate) fn record(&self, direction: WireDirection, message: &Value) {
         let (text, bytes) = shortened(message, &self.mask);
-        let record = Record { at: Timestamp::now(), direction, bytes, text: text.into() };
+        // An id longer than this is nobody's that anybody would look for.
+        let id = message.get("id").filter(|id| id.as_str().is_none_or(|id| id.len() <= 256)).cloned();
+        let method = message.get("method").and_then(Value::as_str);
+        let method = method.map(|method| Arc::from(prefix(method, 256)));
         let mut kept = self.kept();
+        let asks = method.is_some();
+        let method = method.or_else(|| kept.answered(direction, id.as_ref()?));
+        let record = Record { at: Timestamp::now(), direction, bytes, id, asks, method, text: text.into() };
         kept.bytes += record.text.len();
         kept.last += 1;
+        let number = kept.last;
+        if let Some(file) = &mut kept.file {
+            let line = serde_json::to_string(&self.read(number, &record)).unwrap_or_default();
+            file.text(&(line + "\n"));
+        }
         kept.ring.push_back(record);
         while kept.ring.len() > KEPT_MESSAGES || kept.bytes > KEPT_BYTES {
             let Some(oldest) = kept.ring.pop_front() else { break };
@@ -96,7 +134,7 @@ impl Traffic {
         let kept = self.kept();
         let first = kept.last + 1 - kept.ring.len() as u64;
         let numbered = (first..).zip(&kept.ring).filter(|(own, _)| *own > number);
-        let messages = numbered.map(|(own, record)| self.read(own, record)).collect();
+        let messages: Vec<TrafficMessage> = numbered.map(|(own, record)| self.read(own, record)).collect();
         TrafficPage { messages, next: kept.last }
     }
 
@@ -107,8 +145,8 @@ impl Traffic {
             number,
             at: record.at,
             direction: record.direction,
-            id: message.get("id").cloned(),
-            method: message.get("method").and_then(Value::as_str).map(str::to_owned),
+            id: record.id.clone(),
+            method: record.method.as_deref().map(str::to_owned),
             bytes: record.bytes,
             message,
         }
@@ -184,24 +222,25 @@ impl Writer<'_> {
     fn object(&mut self, fields: &serde_json::Map<String, Value>) {
         let outermost = self.out.is_empty();
         self.out.push('{');
-        for (index, (name, value)) in fields.iter().enumerate() {
-            if index > 0 {
-                self.out.push(',');
-            }
+        let mut left_out = 0_usize;
+        let mut first = true;
+        for (name, value) in fields {
             // What a message is and belongs to may stand behind its long part.
             let wanted = outermost && matches!(name.as_str(), "jsonrpc" | "id" | "method");
             if !wanted && !self.has_room() {
-                self.text("…");
-                self.out.push(':');
-                self.note("[cut]");
-                if !outermost {
-                    break;
-                }
+                left_out += 1;
                 continue;
+            }
+            if !std::mem::take(&mut first) {
+                self.out.push(',');
             }
             self.text(name);
             self.out.push(':');
             self.value(value);
+        }
+        if left_out > 0 {
+            self.out.push_str(if first { "\"…\":" } else { ",\"…\":" });
+            self.note(&format!("[{left_out} fields cut]"));
         }
         self.out.push('}');
     }
@@ -239,7 +278,7 @@ mod tests {
 
     #[test]
     fn messages_have_numbers_without_a_gap_and_the_oldest_go() {
-        let traffic = Traffic::new(Mask::default());
+        let traffic = Traffic::new(None, "x", Mask::default());
         for id in 1..=KEPT_MESSAGES + 10 {
             traffic.record(WireDirection::Sent, &json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
         }
@@ -253,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_huge_message_keeps_its_id_and_says_what_was_cut() {
-        let traffic = Traffic::new(Mask::default());
+        let traffic = Traffic::new(None, "x", Mask::default());
         let many: Vec<Value> = (0..200_000).map(|n| json!({"n": n})).collect();
         let message = json!({"result": {"text": "ü".repeat(10 << 20), "many": many}, "error": {"a": "b"}, "jsonrpc": "2.0", "id": 7});
         traffic.record(WireDirection::Received, &message);
@@ -267,8 +306,29 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_has_the_method_of_its_request() {
+        let traffic = Traffic::default();
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "tools/list"}));
+        traffic.record(WireDirection::Received, &json!({"id": 1, "method": "roots/list"}));
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "result": {}}));
+        traffic.record(WireDirection::Received, &json!({"id": 1, "result": {}}));
+        traffic.record(WireDirection::Received, &json!({"id": 2, "result": {}}));
+        let methods: Vec<_> = traffic.after(2).messages.into_iter().map(|message| message.method).collect();
+        assert_eq!(methods, [Some("roots/list".to_owned()), Some("tools/list".to_owned()), None]);
+    }
+
+    #[test]
+    fn many_fields_do_not_grow_without_a_limit() {
+        let traffic = Traffic::default();
+        let fields: serde_json::Map<String, Value> =
+            (0..300_000).map(|n| (format!("f{n}"), json!(n))).collect();
+        traffic.record(WireDirection::Received, &Value::Object(fields));
+        assert!(traffic.kept().bytes < 2 * MESSAGE_BYTES);
+    }
+
+    #[test]
     fn many_large_messages_stay_within_the_limit() {
-        let traffic = Traffic::new(Mask::default());
+        let traffic = Traffic::new(None, "x", Mask::default());
         for _ in 0..500 {
             traffic.record(WireDirection::Received, &json!({"result": vec!["x".repeat(TEXT_BYTES); 20]}));
         }
@@ -280,11 +340,27 @@ mod tests {
     fn a_secret_is_hidden_also_where_a_text_is_cut() {
         let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
         config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
-        let traffic = Traffic::new(Mask::of(&config));
+        let traffic = Traffic::new(None, "x", Mask::of(&config));
         let text = format!("{}swordfish{}", "x".repeat(TEXT_BYTES - 4), "y".repeat(1_000));
         traffic.record(WireDirection::Sent, &json!({"params": {"short": "a swordfish", "long": text}}));
         let message = traffic.after(0).messages[0].message.to_string();
         assert!(!message.contains("swor"), "{}", &message[message.len() - 300..]);
         assert!(message.contains("a ••••••"));
+    }
+
+    #[test]
+    fn what_is_kept_on_disk_is_masked_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
+        config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
+        let traffic = Traffic::new(Some(dir.path()), "x", Mask::of(&config));
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "m", "params": "a swordfish"}));
+        let mut file = crate::LogFile::of_traffic(dir.path(), &"x".into());
+        let line: Value = serde_json::from_str(&file.tail(5).unwrap()[0]).unwrap();
+        assert_eq!(
+            (&line["number"], &line["direction"], &line["method"]),
+            (&json!(1), &json!("sent"), &json!("m"))
+        );
+        assert_eq!(line["message"], json!({"id": 1, "method": "m", "params": "a ••••••"}));
     }
 }

@@ -7,7 +7,8 @@ use super::Desk;
 
 #[tauri::command]
 pub async fn server_log(desk: Desk<'_>, id: ServerId) -> Result<Vec<String>, Problem> {
-    desk.engine().await?.server_log(&id)
+    let page = desk.engine().await?.server_log(&id, 0)?;
+    Ok(page.lines.into_iter().map(|line| line.text).collect())
 }
 
 #[tauri::command]

@@ -33,9 +33,6 @@ use crate::view::{
 /// [`Engine::servers_ready`].
 const SEND_WAITS: Duration = Duration::from_secs(5);
 
-/// Lines of a server's log that are shown.
-const LOG_LINES: usize = 200;
-
 /// What is shown instead of a secret.
 const HIDDEN: &str = "••••••";
 
@@ -51,11 +48,6 @@ impl Engine {
     /// Waits until no server is starting any more; each start has its own limit of time.
     pub async fn servers_ready(&self) {
         self.0.host.settled().await;
-    }
-
-    /// The last lines that a server wrote to its log, oldest first.
-    pub fn server_log(&self, id: &ServerId) -> Result<Vec<String>, Problem> {
-        self.0.host.log_tail(id, LOG_LINES).map_err(|_| unknown_server(id))
     }
 
     /// Ends a server and starts it anew. Returns at once; the news tell what becomes of it.
@@ -211,9 +203,13 @@ pub(super) fn vault_config(vault: &Vault, executable: &Path) -> ServerConfig {
 }
 
 /// What the host may do.
-pub(super) fn host_options(home: &Home) -> HostOptions {
-    let answers = Answers { elicitation: true, sampling: true };
-    HostOptions { log_dir: Some(home.logs()), answers, ..HostOptions::default() }
+pub(super) fn host_options(home: &Home, settings: &Settings) -> HostOptions {
+    HostOptions {
+        log_dir: Some(home.logs()),
+        traffic_dir: settings.keep_traffic.then(|| home.logs()),
+        answers: Answers { elicitation: true, sampling: true },
+        ..HostOptions::default()
+    }
 }
 
 fn config_of_entry(id: &str, entry: &ServerEntry) -> ServerConfig {

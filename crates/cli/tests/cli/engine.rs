@@ -173,7 +173,7 @@ async fn a_server_is_started_anew_on_request() {
     until(&mut news, starting).await;
     until(&mut news, ready("notes")).await;
     assert_eq!(opened.engine.restart_server(&ServerId::from("nobody")).unwrap_err().code, "unknown_server");
-    assert!(opened.engine.server_log(&"notes".into()).is_ok());
+    assert!(opened.engine.server_log(&"notes".into(), 0).is_ok());
     opened.engine.shutdown().await;
 }
 

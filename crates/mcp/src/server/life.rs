@@ -134,6 +134,7 @@ impl Server {
             self.stopped();
             return Ended::Waiting(ServerState::NeedsApproval);
         }
+        self.traffic.begin();
         self.change(|status| {
             status.starts += 1;
             status.state = ServerState::Starting(StartStep::Spawn);

@@ -106,7 +106,7 @@ impl Server {
         let mask = Mask::of(&config);
         let name = server_part(config.id.as_str());
         let log = Arc::new(ServerLog::new(options.log_dir.as_deref(), &name, mask.clone()));
-        let traffic = Arc::new(Traffic::new(mask.clone()));
+        let traffic = Arc::new(Traffic::new(options.traffic_dir.as_deref(), &name, mask.clone()));
         let status = ServerStatus {
             id: config.id.clone(),
             state: if config.disabled {
