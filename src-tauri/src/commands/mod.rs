@@ -4,6 +4,7 @@
 
 mod app;
 mod conversations;
+mod imports;
 mod models;
 mod servers;
 mod turns;
@@ -37,6 +38,7 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         turns::attach_turn,
         turns::cancel_turn,
         turns::answer_permission,
+        turns::answer_question,
         models::select_model,
         models::add_model,
         models::remove_model,
@@ -44,8 +46,34 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         vaults::remove_vault,
         vaults::read_note,
         servers::server_log,
+        servers::server_traffic,
+        servers::start_server,
+        servers::stop_server,
         servers::restart_server,
+        servers::set_server_enabled,
+        servers::set_server_trusted,
+        servers::approve_server,
+        servers::sign_in,
+        servers::sign_out,
+        servers::save_server,
+        servers::remove_server,
+        servers::restore_server,
+        servers::set_tool_permission,
+        servers::set_server_permission,
+        servers::accept_tool,
+        servers::doctor,
+        imports::known_hosts,
+        imports::choose_import_file,
+        imports::preview_import,
+        imports::import_servers,
+        imports::export_servers,
+        imports::save_export,
     ]
+}
+
+/// What the engine can't do yet.
+fn missing<T>() -> Result<T, Problem> {
+    Err(Problem::new("not_available", "this version of Lectern can’t do that yet"))
 }
 
 /// Waits for a system dialog without holding a thread; none when the user closed it.

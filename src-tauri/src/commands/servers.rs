@@ -1,17 +1,117 @@
-//! The MCP servers.
+//! The MCP servers: run, change, look at.
 
-use lectern_app::view::Problem;
-use lectern_core::ServerId;
+use lectern_app::view::{DoctorCheck, DoctorReport, LogPage, Problem, ServerDraft, TrafficPage, UndoToken};
+use lectern_core::{RuleEffect, ServerId, ToolName};
+use tauri::ipc::Channel;
 
-use super::Desk;
+use super::{Desk, missing};
 
 #[tauri::command]
-pub async fn server_log(desk: Desk<'_>, id: ServerId) -> Result<Vec<String>, Problem> {
-    let page = desk.engine().await?.server_log(&id, 0)?;
-    Ok(page.lines.into_iter().map(|line| line.text).collect())
+pub async fn server_log(desk: Desk<'_>, id: ServerId, after: u64) -> Result<LogPage, Problem> {
+    desk.engine().await?.server_log(&id, after)
+}
+
+#[tauri::command]
+pub async fn server_traffic(desk: Desk<'_>, id: ServerId, after: u64) -> Result<TrafficPage, Problem> {
+    desk.engine().await?.server_traffic(&id, after)
+}
+
+#[tauri::command]
+pub async fn start_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
+    desk.engine().await?.restart_server(&id)
+}
+
+#[tauri::command]
+pub async fn stop_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
+    let _ = (desk, id);
+    missing()
 }
 
 #[tauri::command]
 pub async fn restart_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
     desk.engine().await?.restart_server(&id)
+}
+
+#[tauri::command]
+pub async fn set_server_enabled(desk: Desk<'_>, id: ServerId, enabled: bool) -> Result<(), Problem> {
+    let _ = (desk, id, enabled);
+    missing()
+}
+
+#[tauri::command]
+pub async fn set_server_trusted(desk: Desk<'_>, id: ServerId, trusted: bool) -> Result<(), Problem> {
+    let _ = (desk, id, trusted);
+    missing()
+}
+
+#[tauri::command]
+pub async fn approve_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
+    let _ = (desk, id);
+    missing()
+}
+
+#[tauri::command]
+pub async fn sign_in(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
+    let _ = (desk, id);
+    missing()
+}
+
+#[tauri::command]
+pub async fn sign_out(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
+    let _ = (desk, id);
+    missing()
+}
+
+#[tauri::command]
+pub async fn save_server(desk: Desk<'_>, draft: ServerDraft) -> Result<ServerId, Problem> {
+    let _ = (desk, draft);
+    missing()
+}
+
+#[tauri::command]
+pub async fn remove_server(desk: Desk<'_>, id: ServerId) -> Result<UndoToken, Problem> {
+    let _ = (desk, id);
+    missing()
+}
+
+#[tauri::command]
+pub async fn restore_server(desk: Desk<'_>, token: UndoToken) -> Result<(), Problem> {
+    let _ = (desk, token);
+    missing()
+}
+
+#[tauri::command]
+pub async fn set_tool_permission(
+    desk: Desk<'_>,
+    tool: ToolName,
+    permission: Option<RuleEffect>,
+) -> Result<(), Problem> {
+    let _ = (desk, tool, permission);
+    missing()
+}
+
+#[tauri::command]
+pub async fn set_server_permission(
+    desk: Desk<'_>,
+    id: ServerId,
+    permission: Option<RuleEffect>,
+) -> Result<(), Problem> {
+    let _ = (desk, id, permission);
+    missing()
+}
+
+#[tauri::command]
+pub async fn accept_tool(desk: Desk<'_>, tool: ToolName) -> Result<(), Problem> {
+    let _ = (desk, tool);
+    missing()
+}
+
+#[tauri::command]
+pub async fn doctor(
+    desk: Desk<'_>,
+    id: ServerId,
+    on_check: Channel<DoctorCheck>,
+) -> Result<DoctorReport, Problem> {
+    let _ = (desk, id, on_check);
+    missing()
 }

@@ -2,7 +2,7 @@
 
 use futures::stream;
 use lectern_app::view::{Problem, SendReceipt, SendRequest};
-use lectern_core::{Events, PermissionAnswer, ToolCallId, TurnId};
+use lectern_core::{Events, PermissionAnswer, QuestionAnswer, QuestionId, ToolCallId, TurnId};
 use tauri::ipc::{Channel, InvokeResponseBody};
 
 use super::Desk;
@@ -44,6 +44,16 @@ pub async fn answer_permission(
     answer: PermissionAnswer,
 ) -> Result<(), Problem> {
     desk.engine().await?.answer_permission(&turn, &call, answer)
+}
+
+#[tauri::command]
+pub async fn answer_question(
+    desk: Desk<'_>,
+    turn: TurnId,
+    question: QuestionId,
+    answer: QuestionAnswer,
+) -> Result<(), Problem> {
+    desk.engine().await?.answer_question(&turn, &question, answer)
 }
 
 fn follow(events: Events, page: Page) {

@@ -1,7 +1,16 @@
 // Folds the events of a turn into its state.
 // Invariant: pure; replaying the stored events (without deltas) gives the state that the live events gave.
 import type { AssistantMessage, Event, Part, ToolCall, ToolResult } from "../bindings/core";
-import { newCall, newStep, newTurn, type Block, type CallState, type StepState, type TurnState } from "./turn";
+import {
+  newCall,
+  newStep,
+  newTurn,
+  type Block,
+  type CallState,
+  type QuestionState,
+  type StepState,
+  type TurnState,
+} from "./turn";
 
 /** The next state. Events that were already folded, of another turn, or of an unknown kind change nothing but `lastSeq`. */
 export function fold(turn: TurnState, event: Event): TurnState {
@@ -65,6 +74,31 @@ function apply(turn: TurnState, event: Event): TurnState {
       }));
     case "tool_log":
       return onCall(turn, event.call, event, (call) => ({ ...call, log: [...call.log, event.line] }));
+    case "question_asked":
+      return onCall(turn, event.call, event, (call) => ({
+        ...call,
+        questions: [
+          ...call.questions,
+          {
+            id: event.question_id,
+            turn: event.turn,
+            server: event.server,
+            question: event.question,
+            askedAt: event.at,
+            answer: null,
+            reply: null,
+            tokens: null,
+          },
+        ],
+      }));
+    case "question_answered":
+      return onQuestion(turn, event, (one) => ({ ...one, answer: event.answer }));
+    case "sample_finished":
+      return onQuestion(turn, event, (one) => ({
+        ...one,
+        reply: event.message,
+        tokens: event.stats.usage.prompt_tokens + event.stats.usage.generated_tokens,
+      }));
     case "tool_finished":
       return toolFinished(turn, event.result, event);
     case "notice":
@@ -174,6 +208,17 @@ function onCall(turn: TurnState, id: string, event: Event, change: (call: CallSt
     { ...step, blocks: [...step.blocks, { type: "call" as const, call: id }] },
   ];
   return withCalls({ ...turn, steps }, change(newCall(id, "", step.index, event.at)));
+}
+
+function onQuestion(
+  turn: TurnState,
+  event: Event & { kind: "question_answered" | "sample_finished" },
+  change: (question: QuestionState) => QuestionState,
+): TurnState {
+  return onCall(turn, event.call, event, (call) => ({
+    ...call,
+    questions: call.questions.map((one) => (one.id === event.question_id ? change(one) : one)),
+  }));
 }
 
 function withCalls(turn: TurnState, call: CallState): TurnState {

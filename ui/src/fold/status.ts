@@ -1,6 +1,6 @@
 // What a running turn waits for, so that no wait is silent.
 // Invariant: pure.
-import type { TurnState } from "./turn";
+import { openQuestion, type TurnState } from "./turn";
 
 export type Waiting =
   | { readonly for: "model"; readonly fraction: number }
@@ -12,7 +12,7 @@ export type Waiting =
 
 export function waitingFor(turn: TurnState): Waiting {
   const calls = Object.values(turn.calls);
-  if (calls.some((call) => call.status === "waiting")) return { for: "you" };
+  if (calls.some((call) => call.status === "waiting" || openQuestion(call) !== null)) return { for: "you" };
   const step = turn.steps.at(-1);
   if (!step) return { for: "first_word" };
   if (step.finishedAt !== null) {

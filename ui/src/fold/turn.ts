@@ -8,6 +8,8 @@ import type {
   Part,
   PermissionAnswer,
   Progress,
+  Question,
+  QuestionAnswer,
   StepStats,
   ToolResult,
   TurnOutcome,
@@ -31,6 +33,20 @@ export interface WireEntry {
   readonly message: unknown;
 }
 
+/** A question of a server while a call runs. */
+export interface QuestionState {
+  readonly id: string;
+  readonly turn: string;
+  readonly server: string;
+  readonly question: Question;
+  readonly askedAt: string;
+  /** Null while it waits. */
+  readonly answer: QuestionAnswer | null;
+  /** What the model said to the server, once it has. */
+  readonly reply: AssistantMessage | null;
+  readonly tokens: number | null;
+}
+
 export interface CallState {
   readonly id: string;
   readonly tool: string;
@@ -50,6 +66,7 @@ export interface CallState {
   readonly progress: Progress | null;
   readonly wire: readonly WireEntry[];
   readonly log: readonly string[];
+  readonly questions: readonly QuestionState[];
   readonly result: ToolResult | null;
 }
 
@@ -147,6 +164,7 @@ export function newCall(id: string, tool: string, step: number, at: string | nul
     progress: null,
     wire: [],
     log: [],
+    questions: [],
     result: null,
   };
 }
@@ -161,6 +179,11 @@ export function textOf(message: UserMessage | AssistantMessage): string {
 
 export function isOver(turn: TurnState): boolean {
   return turn.outcome !== null;
+}
+
+/** The question that waits for the user; none when the call is over. */
+export function openQuestion(call: CallState): QuestionState | null {
+  return isSettled(call.status) ? null : (call.questions.find((one) => one.answer === null) ?? null);
 }
 
 /** Settled calls are never changed again. */

@@ -12,13 +12,14 @@ import type {
   SendRequest,
   VaultView,
 } from "../bindings/app";
-import type { Event, PermissionAnswer } from "../bindings/core";
+import type { Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
+import type { ServerHost } from "./servers";
 
 /** Called with one batch of events, in order; at most one batch a frame. */
 export type OnEvents = (events: Event[]) => void;
 
 /** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
-export interface Host {
+export interface Host extends ServerHost {
   appView(): Promise<AppView>;
   /** News that belongs to no turn, for as long as the window lives. */
   subscribe(onNews: (news: AppNews) => void): Promise<void>;
@@ -36,6 +37,8 @@ export interface Host {
   attachTurn(turn: string, afterSeq: number, onEvents: OnEvents): Promise<void>;
   cancelTurn(turn: string): Promise<void>;
   answerPermission(turn: string, call: string, answer: PermissionAnswer): Promise<void>;
+  /** Rejects with `answer_does_not_fit` when a form is not filled as it should be; the question stays open. */
+  answerQuestion(turn: string, question: string, answer: QuestionAnswer): Promise<void>;
 
   selectModel(id: string): Promise<void>;
   /** Opens the system's file dialog; null when the user closed it. */
@@ -46,10 +49,6 @@ export interface Host {
   addVault(): Promise<VaultView | null>;
   removeVault(path: string): Promise<void>;
   readNote(server: string, path: string): Promise<NoteView>;
-
-  /** The last lines of a server's stderr, oldest first. */
-  serverLog(id: string): Promise<string[]>;
-  restartServer(id: string): Promise<void>;
 
   /** Opens an http(s) link in the user's browser. */
   openLink(url: string): Promise<void>;

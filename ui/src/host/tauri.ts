@@ -1,9 +1,10 @@
 // The host in the app: one command of the shell per method.
 // Invariant: no logic here; the only importer of `@tauri-apps/api`.
 import { Channel, invoke } from "@tauri-apps/api/core";
-import type { AppNews } from "../bindings/app";
+import type { AppNews, DoctorCheck } from "../bindings/app";
 import type { Event } from "../bindings/core";
 import type { Host } from "./host";
+import type { ServerHost } from "./servers";
 
 export function tauriHost(): Host {
   return {
@@ -21,6 +22,7 @@ export function tauriHost(): Host {
       invoke("attach_turn", { turn, afterSeq, onEvents: channel<Event[]>(onEvents) }),
     cancelTurn: (turn) => invoke("cancel_turn", { turn }),
     answerPermission: (turn, call, answer) => invoke("answer_permission", { turn, call, answer }),
+    answerQuestion: (turn, question, answer) => invoke("answer_question", { turn, question, answer }),
 
     selectModel: (id) => invoke("select_model", { id }),
     addModel: () => invoke("add_model"),
@@ -30,11 +32,38 @@ export function tauriHost(): Host {
     removeVault: (path) => invoke("remove_vault", { path }),
     readNote: (server, path) => invoke("read_note", { server, path }),
 
-    serverLog: (id) => invoke("server_log", { id }),
-    restartServer: (id) => invoke("restart_server", { id }),
+    ...servers(),
 
     openLink: (url) => invoke("open_link", { url }),
     exportTrace: (conversation) => invoke("export_trace", { conversation }),
+  };
+}
+
+function servers(): ServerHost {
+  return {
+    serverLog: (id, after) => invoke("server_log", { id, after }),
+    serverTraffic: (id, after) => invoke("server_traffic", { id, after }),
+    startServer: (id) => invoke("start_server", { id }),
+    stopServer: (id) => invoke("stop_server", { id }),
+    restartServer: (id) => invoke("restart_server", { id }),
+    setServerEnabled: (id, enabled) => invoke("set_server_enabled", { id, enabled }),
+    setServerTrusted: (id, trusted) => invoke("set_server_trusted", { id, trusted }),
+    approveServer: (id) => invoke("approve_server", { id }),
+    signIn: (id) => invoke("sign_in", { id }),
+    signOut: (id) => invoke("sign_out", { id }),
+    saveServer: (draft) => invoke("save_server", { draft }),
+    removeServer: (id) => invoke("remove_server", { id }),
+    restoreServer: (token) => invoke("restore_server", { token }),
+    knownHosts: () => invoke("known_hosts"),
+    chooseImportFile: () => invoke("choose_import_file"),
+    previewImport: (source) => invoke("preview_import", { source }),
+    importServers: (request) => invoke("import_servers", { request }),
+    exportServers: (ids) => invoke("export_servers", { ids }),
+    saveExport: (ids) => invoke("save_export", { ids }),
+    setToolPermission: (tool, permission) => invoke("set_tool_permission", { tool, permission }),
+    setServerPermission: (id, permission) => invoke("set_server_permission", { id, permission }),
+    acceptTool: (tool) => invoke("accept_tool", { tool }),
+    doctor: (id, onCheck) => invoke("doctor", { id, onCheck: channel<DoctorCheck>(onCheck) }),
   };
 }
 

@@ -1,5 +1,8 @@
 // English: the keys of all messages. `{name}` is a value, `a | b` are the singular and the plural of `n`.
+import { en as servers } from "./servers/en";
+
 export const en = {
+  ...servers,
   "about.home": "Folder of the app",
   "about.licence": "Licence",
   "about.private": "Your notes stay on this computer. The model runs here as well.",

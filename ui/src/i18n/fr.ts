@@ -1,7 +1,9 @@
 // Français. Espaces insécables devant les signes doubles là où un retour à la ligne gênerait.
 import type { Messages } from "./i18n.svelte";
+import { fr as servers } from "./servers/fr";
 
 export const fr: Messages = {
+  ...servers,
   "about.home": "Dossier de l’application",
   "about.licence": "Licence",
   "about.private": "Vos notes restent sur cet ordinateur. Le modèle y fonctionne aussi.",

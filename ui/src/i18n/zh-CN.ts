@@ -1,7 +1,9 @@
 // 简体中文。
 import type { Messages } from "./i18n.svelte";
+import { zhCN as servers } from "./servers/zh-CN";
 
 export const zhCN: Messages = {
+  ...servers,
   "about.home": "应用文件夹",
   "about.licence": "许可证",
   "about.private": "你的笔记只留在这台电脑上，模型也在本机运行。",

@@ -49,8 +49,9 @@ export class Lectern {
     this.floating.drawer = false;
   }
 
-  openSettings(section: Section = "general"): void {
-    this.route.settings(section);
+  /** `place` is where in that section, e.g. `["id", "files", "log"]`. */
+  openSettings(section: Section = "general", place: readonly string[] = []): void {
+    this.route.settings(section, place);
     this.floating.drawer = false;
   }
 
@@ -81,6 +82,16 @@ export class Lectern {
     if (!done) return;
     await this.attempt(() => this.desk.refreshConversations());
     this.openConversation(id);
+  }
+
+  /** Takes a server off the list; the toast brings it back. */
+  async removeServer(id: string): Promise<void> {
+    let token = "";
+    const done = await this.attempt(async () => (token = await this.host.removeServer(id)));
+    if (!done) return;
+    this.openSettings("servers");
+    const back = () => void this.attempt(() => this.host.restoreServer(token));
+    this.toasts.show(t("servers.removed", { name: id }), { action: { label: t("undo"), run: back } });
   }
 
   async exportTrace(): Promise<void> {

@@ -1,28 +1,34 @@
-// Which page the window shows, as the hash of its address: `#/`, `#/c/ID`, `#/settings/SECTION`.
+// Which page the window shows, as the hash of its address: `#/`, `#/c/ID`, `#/settings/SECTION/PLACE…`.
 
 export type Section = "general" | "models" | "servers" | "vaults" | "about";
 export const SECTIONS: readonly Section[] = ["general", "models", "servers", "vaults", "about"];
 
-export type Page = { at: "chat"; conversation: string | null } | { at: "settings"; section: Section };
+export type Page =
+  { at: "chat"; conversation: string | null } | { at: "settings"; section: Section; place: readonly string[] };
 
 export function parseHash(hash: string): Page {
-  const [room, rest] = hash.replace(/^#?\/?/, "").split("/");
+  const [room, ...rest] = hash
+    .replace(/^#?\/?/, "")
+    .split("/")
+    .map(decoded);
   if (room === "settings") {
-    const section = SECTIONS.find((known) => known === rest);
-    return { at: "settings", section: section ?? "general" };
+    const section = SECTIONS.find((known) => known === rest[0]);
+    return { at: "settings", section: section ?? "general", place: rest.slice(1).filter((part) => part !== "") };
   }
-  if (room === "c" && rest) {
-    try {
-      return { at: "chat", conversation: decodeURIComponent(rest) };
-    } catch {
-      return { at: "chat", conversation: null };
-    }
-  }
+  if (room === "c" && rest[0]) return { at: "chat", conversation: rest[0] };
   return { at: "chat", conversation: null };
 }
 
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 export function hashOf(page: Page): string {
-  if (page.at === "settings") return `#/settings/${page.section}`;
+  if (page.at === "settings") return `#/${["settings", page.section, ...page.place].map(encodeURIComponent).join("/")}`;
   return page.conversation === null ? "#/" : `#/c/${encodeURIComponent(page.conversation)}`;
 }
 
@@ -47,8 +53,8 @@ export class Route {
     this.go({ at: "chat", conversation });
   }
 
-  settings(section: Section): void {
-    this.go({ at: "settings", section });
+  settings(section: Section, place: readonly string[] = []): void {
+    this.go({ at: "settings", section, place });
   }
 
   back(): void {

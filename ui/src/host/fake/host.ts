@@ -7,14 +7,14 @@ import type {
   MessageView,
   ModelView,
   NoteView,
-  Problem,
   SendReceipt,
   SendRequest,
   VaultView,
 } from "../../bindings/app";
-import type { PermissionAnswer } from "../../bindings/core";
+import type { PermissionAnswer, QuestionAnswer } from "../../bindings/core";
 import type { Host, OnEvents } from "../host";
 import { Player, type Pace } from "./player";
+import { FakeServers, problem } from "./serverhost";
 import { sceneOf, type Scene } from "./scenes";
 import { scriptFor } from "./scripts";
 import { isStored, nextId, type Script } from "./script";
@@ -27,18 +27,17 @@ interface Kept {
   deleted: boolean;
 }
 
-export class FakeHost implements Host {
-  #view: AppView;
+export class FakeHost extends FakeServers implements Host {
   #kept: Kept[] = [];
-  #news: (news: AppNews) => void = () => {};
   readonly #scene: Scene;
   readonly #ready: Promise<void>;
   readonly #speed: number;
 
   constructor(query: URLSearchParams) {
-    this.#scene = sceneOf(query.get("scene") ?? "");
+    const scene = sceneOf(query.get("scene") ?? "");
+    super(appView(scene.view ?? {}));
+    this.#scene = scene;
     this.#speed = Number(query.get("speed") ?? "1");
-    this.#view = appView(this.#scene.view ?? {});
     this.#ready = this.#prepare();
   }
 
@@ -82,7 +81,7 @@ export class FakeHost implements Host {
   }
 
   #tellConversations(): void {
-    this.#news({ type: "conversations_changed", conversations: this.#list() });
+    this.news({ type: "conversations_changed", conversations: this.#list() });
   }
 
   #list(): ConversationSummary[] {
@@ -107,11 +106,11 @@ export class FakeHost implements Host {
   async appView(): Promise<AppView> {
     if (this.#scene.broken) throw this.#scene.broken;
     await this.#ready;
-    return this.#view;
+    return this.view;
   }
 
   async subscribe(onNews: (news: AppNews) => void): Promise<void> {
-    this.#news = onNews;
+    this.news = onNews;
   }
 
   async conversations(): Promise<ConversationSummary[]> {
@@ -174,33 +173,40 @@ export class FakeHost implements Host {
     this.#player(turn).answer(call, answer);
   }
 
+  async answerQuestion(turn: string, question: string, answer: QuestionAnswer): Promise<void> {
+    const content = answer.answer === "accepted" ? answer.content : undefined;
+    // As the core does: what it does not accept leaves the question open.
+    if (content?.["name"] === "refused") throw problem("answer_does_not_fit", "`name`: this name is not accepted");
+    this.#player(turn).reply(question, answer);
+  }
+
   async selectModel(id: string): Promise<void> {
-    this.#view = { ...this.#view, model: id };
-    this.#news({ type: "models_changed", model: id, models: this.#view.models });
+    this.view = { ...this.view, model: id };
+    this.news({ type: "models_changed", model: id, models: this.view.models });
   }
 
   async addModel(): Promise<ModelView | null> {
     const model = extraModel();
-    this.#view = { ...this.#view, models: [...this.#view.models.filter((one) => one.id !== model.id), model] };
-    this.#news({ type: "models_changed", model: this.#view.model, models: this.#view.models });
+    this.view = { ...this.view, models: [...this.view.models.filter((one) => one.id !== model.id), model] };
+    this.news({ type: "models_changed", model: this.view.model, models: this.view.models });
     return model;
   }
 
   async removeModel(id: string): Promise<void> {
-    this.#view = { ...this.#view, models: this.#view.models.filter((model) => model.id !== id) };
-    this.#news({ type: "models_changed", model: this.#view.model, models: this.#view.models });
+    this.view = { ...this.view, models: this.view.models.filter((model) => model.id !== id) };
+    this.news({ type: "models_changed", model: this.view.model, models: this.view.models });
   }
 
   async addVault(): Promise<VaultView | null> {
     const vault = extraVault();
-    this.#view = { ...this.#view, vaults: [...this.#view.vaults.filter((one) => one.path !== vault.path), vault] };
-    this.#news({ type: "vaults_changed", vaults: this.#view.vaults });
+    this.view = { ...this.view, vaults: [...this.view.vaults.filter((one) => one.path !== vault.path), vault] };
+    this.news({ type: "vaults_changed", vaults: this.view.vaults });
     return vault;
   }
 
   async removeVault(path: string): Promise<void> {
-    this.#view = { ...this.#view, vaults: this.#view.vaults.filter((vault) => vault.path !== path) };
-    this.#news({ type: "vaults_changed", vaults: this.#view.vaults });
+    this.view = { ...this.view, vaults: this.view.vaults.filter((vault) => vault.path !== path) };
+    this.news({ type: "vaults_changed", vaults: this.view.vaults });
   }
 
   async readNote(_server: string, path: string): Promise<NoteView> {
@@ -209,19 +215,7 @@ export class FakeHost implements Host {
     const text = path.includes("Norway")
       ? NORWAY_NOTE
       : `# ${path}\n\nThe secret is a spoon of black treacle.\n\n住在翠湖边上的一家小旅馆，叫“听鸥楼”，每晚二百四十元。\n`;
-    return { vault: this.#view.vaults[0]?.path ?? "", path, text };
-  }
-
-  async serverLog(id: string): Promise<string[]> {
-    return [`${id}: listening on stdio`, `${id}: indexed 74 notes in 0.21 s`];
-  }
-
-  async restartServer(id: string): Promise<void> {
-    const server = this.#view.servers.find((one) => one.id === id);
-    if (!server) throw problem("no_server", `there is no server ${id}`);
-    const starting = { ...server, state: { type: "starting" as const, step: "handshake" as const } };
-    this.#news({ type: "server_changed", server: starting });
-    setTimeout(() => this.#news({ type: "server_changed", server: { ...server, state: { type: "ready" } } }), 600);
+    return { vault: this.view.vaults[0]?.path ?? "", path, text };
   }
 
   async openLink(url: string): Promise<void> {
@@ -232,10 +226,6 @@ export class FakeHost implements Host {
   async exportTrace(conversation: string): Promise<string | null> {
     return `/home/lena/Documents/lectern-${conversation}.json`;
   }
-}
-
-function problem(code: string, message: string, hint: string | null = null): Problem {
-  return { code, message, hint, detail: null };
 }
 
 function title(text: string): string {

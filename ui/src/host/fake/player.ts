@@ -1,5 +1,5 @@
 // Runs a script as a turn: numbers its events, keeps them, and hands them on in batches.
-import type { EventKind, Event, PermissionAnswer, ToolCall } from "../../bindings/core";
+import type { EventKind, Event, PermissionAnswer, Question, QuestionAnswer, ToolCall } from "../../bindings/core";
 import type { OnEvents } from "../host";
 import { MODEL, nextId, Stopped, type Script, type Stage } from "./script";
 
@@ -18,6 +18,7 @@ export class Player {
   readonly #stopped: Promise<void>;
   #isStopped = false;
   #answers = new Map<string, (answer: PermissionAnswer) => void>();
+  #replies = new Map<string, (answer: QuestionAnswer) => void>();
 
   constructor(
     readonly conversation: string,
@@ -55,6 +56,11 @@ export class Player {
     this.#answers.delete(call);
   }
 
+  reply(question: string, answer: QuestionAnswer): void {
+    this.#replies.get(question)?.(answer);
+    this.#replies.delete(question);
+  }
+
   async play(script: Script): Promise<void> {
     this.#emit({
       kind: "turn_started",
@@ -83,6 +89,7 @@ export class Player {
       },
       wait: (ms) => this.#wait(ms),
       ask: (call) => this.#ask(call),
+      question: (call, question) => this.#question(call, question),
       forever: async () => {
         await this.#stopped;
         throw new Stopped();
@@ -115,6 +122,24 @@ export class Player {
     if (answer === undefined) throw new Stopped();
     this.#emit({ kind: "permission_answered", call: call.id, answer });
     return answer;
+  }
+
+  async #question(call: ToolCall, question: Question): Promise<{ id: string; answer: QuestionAnswer }> {
+    const id = nextId("question");
+    this.#emit({ kind: "question_asked", call: call.id, question_id: id, server: "everything", question });
+    const given: Promise<QuestionAnswer> =
+      this.pace === "instant"
+        ? Promise.resolve({ answer: "declined" })
+        : new Promise((resolve) => this.#replies.set(id, resolve));
+    const answer = await Promise.race([given, this.#stopped]);
+    this.#emit({
+      kind: "question_answered",
+      call: call.id,
+      question_id: id,
+      answer: answer ?? { answer: "cancelled" },
+    });
+    if (answer === undefined) throw new Stopped();
+    return { id, answer };
   }
 
   /** A stopped step keeps what it wrote; calls without a result get one. */

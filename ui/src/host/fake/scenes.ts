@@ -1,7 +1,9 @@
 // The scenes that can be asked for by `?scene=…`: what is there when the window opens.
 import type { AppView, Problem } from "../../bindings/app";
 import type { Script } from "./script";
+import * as questions from "./questions";
 import * as scripts from "./scripts";
+import { everyState } from "./servers";
 import { firstView } from "./view";
 
 export interface ScriptedTurn {
@@ -59,6 +61,11 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "bad-file": now("A broken file", [{ text: "What does error E7 mean?", script: scripts.badFile }]),
   limit: now("Too many steps", [{ text: "Search until you find it", script: scripts.limit }]),
   cut: now("Cut short", [{ text: "Read the list to me", script: scripts.cut }]),
+  servers: { view: { servers: everyState }, history },
+  form: now("A ticket to Bergen", [], { text: "Book a ticket", script: questions.asks(questions.form) }),
+  url: now("Sign in", [], { text: "Book a ticket", script: questions.asks(questions.address) }),
+  sampling: now("A summary", [], { text: "Summarise my trip", script: questions.asks(questions.sampling) }),
+  asked: now("A ticket to Bergen", [{ text: "Book a ticket", script: questions.asks(questions.form) }]),
   broken: {
     history: [],
     broken: {

@@ -6,6 +6,8 @@ import type {
   FinishReason,
   Part,
   PermissionAnswer,
+  Question,
+  QuestionAnswer,
   Source,
   StepStats,
   ToolCall,
@@ -21,6 +23,8 @@ export interface Stage {
   emit(kind: EventKind): void;
   /** Asks and waits. */
   ask(call: ToolCall): Promise<PermissionAnswer>;
+  /** A server asks during a call, and waits. */
+  question(call: ToolCall, question: Question): Promise<{ id: string; answer: QuestionAnswer }>;
   /** Waits until the user stops the turn. */
   forever(): Promise<never>;
 }
