@@ -98,7 +98,7 @@ impl Connection {
             }
             Transport::Http(endpoint) => {
                 log.begin(&format!("connect to {}", config.display_command()));
-                Body::Remote(http::carry(carrier, endpoint, options.max_message)?)
+                Body::Remote(http::carry(carrier, endpoint, options)?)
             }
         };
         Ok(Self { peer, notices, body })

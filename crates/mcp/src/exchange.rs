@@ -334,7 +334,9 @@ pub(crate) async fn sentence(server: &Server, stopped: Stopped) -> Option<String
             format!("the answer of the server `{id}` could not be read: {why}")
         }
         Stopped::Peer(PeerError::Lost(why)) => format!("the server `{id}` gave no answer: {why}"),
-        Stopped::Peer(error @ (PeerError::Unreachable(_) | PeerError::SignIn(_))) => {
+        Stopped::Peer(
+            error @ (PeerError::Unreachable(_) | PeerError::SignIn(_) | PeerError::Unauthorized(_)),
+        ) => {
             format!("the server `{id}`: {error}")
         }
         Stopped::Peer(PeerError::Rpc { code: MISSING_CAPABILITY, message, data }) => {

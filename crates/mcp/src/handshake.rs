@@ -75,6 +75,8 @@ pub(crate) enum HandshakeError {
     Unreachable(String),
     #[error("sign in first: {0}")]
     SignIn(String),
+    #[error("it could not be signed in to: {0}")]
+    Unauthorized(String),
     #[error("it refused `{method}`: {source}")]
     Refused { method: &'static str, source: PeerError },
     #[error("it speaks {0} only, which Lectern does not know")]
@@ -109,17 +111,31 @@ async fn probe(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeE
     // Silence: an old server that ignores what it does not know, or one that is slow to start. Both get their chance.
     let old = initialize(peer, options);
     tokio::pin!(old);
-    tokio::select! {
+    let refused = tokio::select! {
         biased;
-        answer = request.result() => match answer {
+        answer = request.result() => return match answer {
             Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
-            Err(error @ (PeerError::Closed | PeerError::Unreachable(_) | PeerError::SignIn(_))) => {
-                Err(given_up("server/discover", error))
-            }
-            Ok(_) | Err(PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => old.await,
+            Err(error) if is_final(&error) => Err(given_up("server/discover", error)),
+            Ok(_) | Err(_) => old.await,
         },
-        session = &mut old => session,
+        session = &mut old => match session {
+            Ok(session) => return Ok(session),
+            Err(refused) => refused,
+        },
+    };
+    // It may be a slow server of the modern era, which knows no `initialize`.
+    match request.result().await {
+        Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
+        Ok(_) | Err(_) => Err(refused),
     }
+}
+
+/// Asks once more, in the revision that the server has just said it knows.
+async fn probe_again(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
+    const METHOD: &str = "server/discover";
+    let params = Map::from_iter([("_meta".to_owned(), Value::Object(context(options)))]);
+    let found = peer.ask(METHOD, params).await.map_err(|error| given_up(METHOD, error))?;
+    if speaks_modern(&found) { Ok(modern(&found, options)) } else { Err(HandshakeError::Senseless(METHOD)) }
 }
 
 async fn after_probe(
@@ -130,12 +146,12 @@ async fn after_probe(
     match answer {
         Ok(found) if speaks_modern(&found) => Ok(modern(&found, options)),
         Ok(_) => initialize(peer, options).await,
-        Err(error @ (PeerError::Closed | PeerError::Unreachable(_) | PeerError::SignIn(_))) => {
-            Err(given_up("server/discover", error))
-        }
+        Err(error) if is_final(&error) => Err(given_up("server/discover", error)),
         Err(PeerError::Rpc { code: UNSUPPORTED_VERSION, data, .. }) => {
             let supported = versions(data.as_ref().and_then(|data| data.get("supported")));
-            if supported.is_empty()
+            if supported.iter().any(|version| version == MODERN) {
+                probe_again(peer, options).await
+            } else if supported.is_empty()
                 || supported.iter().any(|version| WITH_INITIALIZE.contains(&version.as_str()))
             {
                 initialize(peer, options).await
@@ -147,18 +163,26 @@ async fn after_probe(
             Err(HandshakeError::Refused { method: "server/discover", source })
         }
         // A server that has no `server/discover` over HTTP may answer with a page, or with no JSON-RPC at all.
-        Err(PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => {
-            initialize(peer, options).await
-        }
+        Err(_) => initialize(peer, options).await,
     }
 }
 
-/// Errors after which nothing else is worth a try.
+/// Whether nothing else is worth a try after this error.
+fn is_final(error: &PeerError) -> bool {
+    match error {
+        PeerError::Closed | PeerError::Unreachable(_) | PeerError::SignIn(_) | PeerError::Unauthorized(_) => {
+            true
+        }
+        PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_) => false,
+    }
+}
+
 fn given_up(method: &'static str, error: PeerError) -> HandshakeError {
     match error {
         PeerError::Closed if method == "server/discover" => HandshakeError::LostInProbe,
         PeerError::Unreachable(why) => HandshakeError::Unreachable(why),
         PeerError::SignIn(why) => HandshakeError::SignIn(why),
+        PeerError::Unauthorized(why) => HandshakeError::Unauthorized(why),
         source @ (PeerError::Closed | PeerError::Rpc { .. } | PeerError::Damaged(_) | PeerError::Lost(_)) => {
             HandshakeError::Refused { method, source }
         }

@@ -38,6 +38,9 @@ pub(crate) enum PeerError {
     /// The server wants the user to sign in, which ends the connection.
     #[error("sign in first: {0}")]
     SignIn(String),
+    /// Signing in failed, for a reason that the user can't change by trying again.
+    #[error("signing in failed: {0}")]
+    Unauthorized(String),
     #[error("error {code}: {message}")]
     Rpc { code: i64, message: String, data: Option<Value> },
 }

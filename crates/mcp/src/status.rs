@@ -174,6 +174,8 @@ pub enum FailureCode {
     Unreachable,
     /// It wants the user to sign in.
     SignIn,
+    /// Signing in to it failed.
+    Unauthorized,
     /// It would not list its tools.
     ListTools,
 }
@@ -193,6 +195,7 @@ impl FailureCode {
             | Self::NoKeyring
             | Self::BadAddress
             | Self::SignIn
+            | Self::Unauthorized
             | Self::ListTools => false,
         }
     }
@@ -213,6 +216,7 @@ impl FailureCode {
             Self::BadAddress => "server_bad_address",
             Self::Unreachable => "server_unreachable",
             Self::SignIn => "server_sign_in",
+            Self::Unauthorized => "server_unauthorized",
             Self::ListTools => "server_list_tools",
         }
     }

@@ -16,7 +16,6 @@ pub trait Browser: std::fmt::Debug + Send + Sync {
 }
 
 /// Whether an address may be opened at all.
-#[expect(dead_code, reason = "authorization is the first to open pages")]
 pub(crate) fn may_be_opened(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.has_host(),

@@ -17,6 +17,8 @@ use super::reach::{Reach, is_loopback};
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// A connection on which nothing comes is asked for a sign of life after this time.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+/// A request to an address that a server named, as a whole.
+const STRANGERS_LIMIT: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 5;
 
 /// Why there is no client for an address.
@@ -64,7 +66,6 @@ pub(crate) fn for_server(url: &Url) -> Result<reqwest::Client, ClientError> {
 }
 
 /// A client for addresses that a server named.
-#[expect(dead_code, reason = "authorization is the first to use it")]
 pub(crate) fn for_strangers(reach: Reach) -> Result<reqwest::Client, ClientError> {
     let checked = reach.clone();
     let policy = Policy::custom(move |attempt| {
@@ -75,7 +76,16 @@ pub(crate) fn for_strangers(reach: Reach) -> Result<reqwest::Client, ClientError
             None => attempt.follow(),
         }
     });
-    let builder = base().redirect(policy).timeout(Duration::from_secs(30)).dns_resolver(Arc::new(reach));
+    strangers(reach, policy)
+}
+
+/// As [`for_strangers`], for what must arrive there and nowhere else.
+pub(crate) fn for_strangers_without_redirects(reach: Reach) -> Result<reqwest::Client, ClientError> {
+    strangers(reach, Policy::none())
+}
+
+fn strangers(reach: Reach, policy: Policy) -> Result<reqwest::Client, ClientError> {
+    let builder = base().redirect(policy).timeout(STRANGERS_LIMIT).dns_resolver(Arc::new(reach));
     builder.build().map_err(ClientError::Build)
 }
 

@@ -14,6 +14,7 @@ use super::events::{Event, Events, ReadError, body, cause};
 use super::post::{Answer, Shape, described, shape};
 use super::session::method_of;
 use super::{Loss, Route};
+use crate::auth::{Answered, AuthError, lacks_rights};
 use crate::peer::PeerError;
 
 /// Pauses before a request is sent again that did not get through.
@@ -29,6 +30,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_millis(250);
 /// How often is looked whether somebody still waits for the answer.
 const LOOK: Duration = Duration::from_millis(500);
+/// Refusals of one request: a token that is kept, a renewed one, a new one, and two times more rights.
+const MOST_REFUSALS: u32 = 5;
 /// The headers do not fit the message (MCP 2026-07-28; -32001 in its drafts).
 const HEADER_MISMATCH: i64 = -32_020;
 
@@ -45,7 +48,11 @@ pub(super) async fn run(route: Arc<Route>, message: Value) {
         let loss = match &failed {
             PeerError::Unreachable(why) => Some(Loss::Unreachable(why.clone())),
             PeerError::SignIn(why) => Some(Loss::SignIn(why.clone())),
-            PeerError::Closed | PeerError::Damaged(_) | PeerError::Lost(_) | PeerError::Rpc { .. } => None,
+            PeerError::Closed
+            | PeerError::Damaged(_)
+            | PeerError::Lost(_)
+            | PeerError::Unauthorized(_)
+            | PeerError::Rpc { .. } => None,
         };
         route.incoming.settle(&id, failed);
         if let Some(loss) = loss {
@@ -67,6 +74,9 @@ struct Tries {
     renewed: bool,
     relisted: bool,
     asked_for_endpoint: bool,
+    /// Refusals for lack of a token or of rights.
+    refusals: u32,
+    answered: Option<Answered>,
 }
 
 impl Tries {
@@ -144,7 +154,10 @@ async fn take(
             std::future::pending().await
         }
         _ if status.is_success() => accept(route, message, id, answer).await,
-        StatusCode::UNAUTHORIZED => Err(PeerError::SignIn(described(answer.response).await)),
+        StatusCode::UNAUTHORIZED => authorize(route, answer, tries, false).await,
+        StatusCode::FORBIDDEN if lacks_rights(answer.response.headers()) => {
+            authorize(route, answer, tries, true).await
+        }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             later(message, id, answer, tries, route).await
         }
@@ -153,6 +166,28 @@ async fn take(
         }
         _ => refused(route, message, id, answer, tries).await,
     }
+}
+
+/// A server that wants a token, or one with more rights.
+async fn authorize(
+    route: &Arc<Route>,
+    answer: Answer,
+    tries: &mut Tries,
+    more_rights: bool,
+) -> Result<Attempt, PeerError> {
+    let Answer { response, token, .. } = answer;
+    let headers = response.headers().clone();
+    let said = described(response).await;
+    tries.refusals += 1;
+    if tries.refusals > MOST_REFUSALS {
+        return Err(PeerError::Unauthorized(said));
+    }
+    let answered = route.auth.refused(&headers, token.as_ref(), tries.answered, more_rights).await;
+    tries.answered = Some(answered.map_err(|error| match error {
+        AuthError::NeedsUser => PeerError::SignIn(said),
+        other => PeerError::Unauthorized(other.to_string()),
+    })?);
+    Ok(Attempt::Again)
 }
 
 /// A server that is busy gets time, as much as it asks for.
@@ -179,7 +214,7 @@ async fn refused(
     answer: Answer,
     tries: &mut Tries,
 ) -> Result<Attempt, PeerError> {
-    let Answer { response, context } = answer;
+    let Answer { response, context, .. } = answer;
     let status = response.status();
     let error = if shape(&response) == Shape::Json {
         Refusal::read(response, route).await

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::events::{Event, Events};
 use super::post::{Shape, shape};
 use super::{Loss, Route};
 
+/// How long messages wait for the stream to open.
+const OPENING: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Failures to connect, one after the other, until the server is given up.
@@ -22,10 +25,13 @@ const GIVEN_UP: u32 = 5;
 pub(super) struct Listener(Option<JoinHandle<()>>);
 
 impl Listener {
-    /// Listens, if this is a session in which there may be something to hear.
-    pub(super) fn begin(&mut self, route: &Arc<Route>) {
+    /// Listens, if this is a session in which there may be something to hear. Returns when the stream is open, or
+    /// soon after: what a server says early would otherwise be lost, but not every server opens it before it speaks.
+    pub(super) async fn begin(&mut self, route: &Arc<Route>) {
         if self.0.is_none() && route.session.listens() {
-            self.0 = Some(tokio::spawn(listen(Arc::clone(route))));
+            let (opened, open) = oneshot::channel();
+            self.0 = Some(tokio::spawn(listen(Arc::clone(route), opened)));
+            let _ = tokio::time::timeout(OPENING, open).await;
         }
     }
 }
@@ -38,14 +44,19 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(route: Arc<Route>) {
+async fn listen(route: Arc<Route>, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
     let mut last: Option<String> = None;
     let mut pause = FIRST_PAUSE;
     let mut failures = 0;
     loop {
         let epoch = route.session.epoch();
         let mut wanted = None;
-        match route.get(last.as_deref()).await {
+        let answer = route.get(last.as_deref()).await;
+        if let Some(opened) = opened.take() {
+            let _ = opened.send(());
+        }
+        match answer {
             Ok(response) if response.status().is_success() && shape(&response) == Shape::Events => {
                 failures = 0;
                 let mut events = Events::new(response, route.max_message);

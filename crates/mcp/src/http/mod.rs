@@ -32,7 +32,6 @@ mod headers;
 mod legacy;
 mod listen;
 mod post;
-#[expect(dead_code, reason = "authorization is the first to use all of it")]
 pub(crate) mod reach;
 mod session;
 
@@ -40,14 +39,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::config::Endpoint;
+use crate::auth::Authorizer;
+use crate::config::{Endpoint, HostOptions};
 use crate::peer::{Carrier, Incoming};
 use client::ClientError;
 use session::{Session, method_of};
@@ -74,6 +74,7 @@ pub(super) struct Route {
     client: reqwest::Client,
     /// The user's own headers.
     headers: HeaderMap,
+    auth: Authorizer,
     incoming: Incoming,
     max_message: usize,
     session: Session,
@@ -92,16 +93,20 @@ pub(crate) struct Remote {
 pub(crate) fn carry(
     carrier: Carrier,
     endpoint: &Endpoint,
-    max_message: usize,
+    options: &HostOptions,
 ) -> Result<Remote, ClientError> {
     let Carrier { outgoing, incoming, closing } = carrier;
     let url = client::address(&endpoint.url)?;
+    let headers = client::headers(&endpoint.headers)?;
+    let own_header = headers.contains_key(AUTHORIZATION);
+    let (secrets, browser) = (options.secrets.clone(), options.browser.clone());
     let route = Arc::new(Route {
         client: client::for_server(&url)?,
-        headers: client::headers(&endpoint.headers)?,
+        auth: Authorizer::new(&url, endpoint.sign_in.clone(), own_header, secrets, browser),
+        headers,
         url,
         incoming,
-        max_message,
+        max_message: options.max_message,
         session: Session::default(),
         params: headers::ParamHeaders::default(),
         closing,
@@ -186,7 +191,7 @@ async fn dispatch(route: Arc<Route>, mut outgoing: mpsc::Receiver<Value>) {
             (Some("notifications/initialized"), None) => {
                 // A server may refuse whatever comes before it has heard this.
                 let _ = tokio::time::timeout(INITIALIZED, route.tell(&message)).await;
-                listener.begin(&route);
+                listener.begin(&route).await;
             }
             (Some("notifications/cancelled"), None) => cancel(&route, &mut exchanges, message),
             (Some(_) | None, _) => {

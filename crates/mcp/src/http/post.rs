@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub(super) struct Answer {
     pub(super) response: Response,
     /// What it was sent with.
     pub(super) context: Context,
+    /// The token that it was sent with.
+    pub(super) token: Option<HeaderValue>,
 }
 
 /// How a body is to be read.
@@ -36,7 +38,7 @@ pub(super) enum Shape {
 impl Route {
     /// Sends one message.
     pub(super) async fn post(&self, message: &Value) -> Result<Answer, reqwest::Error> {
-        let mut headers = self.own_headers().await;
+        let (mut headers, token) = self.own_headers().await;
         let context = self.session.mark(Some(message), &mut headers);
         if context.modern {
             self.params.add(message, &mut headers);
@@ -46,12 +48,12 @@ impl Route {
         let url = context.post_to.clone().unwrap_or_else(|| self.url.clone());
         let request = self.client.post(url).headers(headers).body(message.to_string());
         let response = request.send().await?;
-        Ok(Answer { response, context })
+        Ok(Answer { response, context, token })
     }
 
     /// Opens a stream of events; `last` is the last event that was seen of it.
     pub(super) async fn get(&self, last: Option<&str>) -> Result<Response, reqwest::Error> {
-        let mut headers = self.own_headers().await;
+        let (mut headers, _) = self.own_headers().await;
         self.session.mark(None, &mut headers);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(last) = last.and_then(|last| HeaderValue::try_from(last).ok()) {
@@ -77,13 +79,19 @@ impl Route {
         if !self.session.has_id() {
             return;
         }
-        let mut headers = self.own_headers().await;
+        let (mut headers, _) = self.own_headers().await;
         self.session.mark(None, &mut headers);
         let _ = self.client.request(Method::DELETE, self.url.clone()).headers(headers).send().await;
     }
 
-    async fn own_headers(&self) -> HeaderMap {
-        self.headers.clone()
+    /// The user's own headers, and the token, if there is one.
+    async fn own_headers(&self) -> (HeaderMap, Option<HeaderValue>) {
+        let mut headers = self.headers.clone();
+        let token = self.auth.header().await;
+        if let Some(token) = &token {
+            headers.insert(AUTHORIZATION, token.clone());
+        }
+        (headers, token)
     }
 }
 

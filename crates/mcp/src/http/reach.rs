@@ -83,11 +83,6 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Everything: for the address that the user gave.
-    pub(crate) fn everywhere() -> Self {
-        Self { allowed: vec![Nearness::Public, Nearness::Private, Nearness::Link, Nearness::Loopback] }
-    }
-
     /// From a server at these addresses: the public web, and what is as near as the server itself.
     pub(crate) fn from(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let mut allowed = vec![Nearness::Public];

@@ -175,6 +175,7 @@ impl Server {
             StartError::Open(OpenError::Address(_)) => FailureCode::BadAddress,
             StartError::Handshake(HandshakeError::Unreachable(_)) => FailureCode::Unreachable,
             StartError::Handshake(HandshakeError::SignIn(_)) => FailureCode::SignIn,
+            StartError::Handshake(HandshakeError::Unauthorized(_)) => FailureCode::Unauthorized,
             StartError::Handshake(_) => FailureCode::Handshake,
             StartError::List(_) => FailureCode::ListTools,
         };
@@ -208,6 +209,9 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
         }
         FailureCode::Unreachable => {
             "Check the address, your network, and that the server is running; then start it again.".into()
+        }
+        FailureCode::Unauthorized => {
+            "Ask the server's operator: what it says about signing in does not fit together.".into()
         }
         FailureCode::SignIn => {
             "Sign in to the server, or put a token into its `Authorization` header in the settings.".into()
