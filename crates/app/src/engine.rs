@@ -21,11 +21,14 @@ use crate::models::{self, Model, Models};
 use crate::options::EngineOptions;
 use crate::problem::of_store;
 use crate::sample;
+use crate::secrets::Keyring;
 use crate::settings::Settings;
 use crate::vaults::Vault;
 use crate::view::{AppNews, AppView, ModelView, Problem, VaultView};
 
 pub use news::News;
+pub use servers::{NeededValue, ValueKind};
+use servers::{Removed, Unusable};
 
 /// Everything that runs behind a shell. Clones are the same engine.
 #[derive(Clone)]
@@ -42,6 +45,7 @@ struct Inner {
     permissions: Arc<PermissionBook>,
     models: Models,
     host: Arc<Host>,
+    secrets: Keyring,
     news: broadcast::Sender<AppNews>,
 }
 
@@ -52,6 +56,10 @@ struct State {
     model: Model,
     /// The vaults that are served.
     vaults: Vec<Vault>,
+    /// Entries of the settings that can't be run.
+    unusable: Vec<Unusable>,
+    /// Servers that were removed and can come back, the oldest first.
+    removed: Vec<Removed>,
 }
 
 impl Engine {
@@ -63,16 +71,18 @@ impl Engine {
         let settings = Settings::read(&home)?;
         let executable = executable(&options)?;
         let model = chosen_model(&settings, &options)?;
-        let (vaults, configs) = servers::planned(&home, &settings, &options, &executable)?;
+        let servers::Planned { vaults, configs, unusable } =
+            servers::planned(&home, &settings, &options, &executable)?;
         if vaults.iter().any(|vault| vault.sample) {
             sample::install(&home)?;
         }
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
-        let host = Arc::new(Host::start(configs, servers::host_options(&home, &settings)));
+        let secrets = options.secrets.clone().unwrap_or_else(Keyring::of_system);
+        let host = Arc::new(Host::start(configs, servers::host_options(&home, &settings, secrets.clone())));
         let inner = Inner {
             permissions: Arc::new(permissions(&home, &settings, &options)),
             models: Models::new(home.clone(), &executable),
-            state: Mutex::new(State { settings, model, vaults }),
+            state: Mutex::new(State { settings, model, vaults, unusable, removed: Vec::new() }),
             turns: Turns::default(),
             news: broadcast::channel(256).0,
             home,
@@ -80,6 +90,7 @@ impl Engine {
             executable,
             store,
             host,
+            secrets,
         };
         let engine = Self(Arc::new(inner));
         engine.follow_servers();
@@ -116,7 +127,7 @@ impl Engine {
         for turn in &running {
             turn.finished().await;
         }
-        tokio::join!(self.0.host.close(), self.0.models.close());
+        tokio::join!(self.0.host.close(), self.0.models.close(), self.forget_removed());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

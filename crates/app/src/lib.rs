@@ -12,6 +12,7 @@ mod problem;
 pub mod prompt;
 pub mod rules;
 pub mod sample;
+pub mod secrets;
 pub mod settings;
 pub mod starter;
 mod unusable;
@@ -25,6 +26,7 @@ pub mod mcp {
     };
 }
 
-pub use engine::{Engine, News};
+pub use engine::{Engine, NeededValue, News, ValueKind};
 pub use home::Home;
+pub use lectern_mcp::export::Shape;
 pub use options::EngineOptions;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lectern_core::{Actor, Rule};
+use lectern_core::{Actor, Rule, ServerId};
 
 use crate::settings::SamplingEntry;
 
@@ -19,12 +19,16 @@ pub struct EngineOptions {
     pub mcp_config: Option<PathBuf>,
     /// Starts no server at all, for a shell that only looks at the models.
     pub without_servers: bool,
+    /// Of all servers only this one is started; that there is none of this name is an error.
+    pub only: Option<ServerId>,
     /// Rules beside those in the settings.
     pub rules: Vec<Rule>,
     /// Sampling over that of the model.
     pub sampling: SamplingEntry,
     /// Who acts, for the audit log.
     pub who: Actor,
+    /// Where secrets are; none for the keyring of the system.
+    pub secrets: Option<crate::secrets::Keyring>,
     /// Steps of a turn at most.
     pub max_steps: Option<u32>,
 }

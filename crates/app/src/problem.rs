@@ -3,6 +3,7 @@
 //! Invariant: only here do errors turn into `Problem`s, so that every shell says the same.
 
 use lectern_core::{StartError, StoreError};
+use lectern_mcp::SecretsError;
 
 use crate::view::Problem;
 
@@ -72,5 +73,18 @@ pub(crate) fn of_start(error: &StartError) -> Problem {
             Problem::from_error("turn_running", error).hint("Wait for the answer, or stop it.")
         }
         StartError::Store(cause) => of_store(cause),
+    }
+}
+
+/// Why a secret was not kept.
+pub(crate) fn of_secrets(error: &SecretsError) -> Problem {
+    match error {
+        SecretsError::Locked => {
+            Problem::from_error("keyring_locked", error).hint("Unlock the keyring of your system and try again.")
+        }
+        SecretsError::Unavailable(_) => Problem::from_error("no_keyring", error).hint(
+            "Start a keyring (GNOME Keyring, KWallet, KeePassXC), or give the value in a variable LECTERN_SECRET_NAME.",
+        ),
+        SecretsError::Refused(_) => Problem::from_error("keyring_refused", error),
     }
 }

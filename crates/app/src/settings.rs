@@ -2,12 +2,14 @@
 //!
 //! Invariant: a file that can't be read is never overwritten, and keys we don't know are kept.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use lectern_core::{ModelId, Rule, Sampling, ServerId, ToolMode};
+use lectern_mcp::ServerConfig;
+use lectern_mcp::entry::{Entry, OWN, Origin, entry_of, read_entry, write_entry};
+use lectern_mcp::import::Input;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -37,8 +39,12 @@ pub struct Settings {
     #[serde(default = "yes")]
     pub sample_vault: bool,
     /// MCP servers by our id, in the shape that other hosts use too.
-    #[serde(default, rename = "mcpServers", skip_serializing_if = "BTreeMap::is_empty")]
-    pub servers: BTreeMap<String, ServerEntry>,
+    /// An entry that can't be read harms nobody but itself; see [`Settings::server`].
+    #[serde(default, rename = "mcpServers", skip_serializing_if = "Map::is_empty")]
+    pub servers: Map<String, Value>,
+    /// What servers ask the user for, as VS Code describes it; the answers are in the keyring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Value>,
     /// Whether each message between Lectern and its servers is kept in the folder of logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_traffic: bool,
@@ -142,35 +148,6 @@ pub struct VaultEntry {
     pub other: Map<String, Value>,
 }
 
-/// An MCP server that is started over stdio.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerEntry {
-    /// The program; empty in entries of other hosts that this Lectern can't start (remote servers).
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub command: String,
-    /// Its arguments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// Its own environment, beside the few variables that every server gets.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// The folder it runs in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<PathBuf>,
-    /// Seconds that a call may take without a word of progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_s: Option<u64>,
-    /// Whether what it claims about its tools (that they only read) is believed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub trusted: bool,
-    /// Whether it is kept but not started.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub disabled: bool,
-    /// Keys of other hosts and versions, kept as they are.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -179,7 +156,8 @@ impl Default for Settings {
             models: Vec::new(),
             vaults: Vec::new(),
             sample_vault: true,
-            servers: BTreeMap::new(),
+            servers: Map::new(),
+            inputs: Vec::new(),
             keep_traffic: false,
             rules: Vec::new(),
             other: Map::new(),
@@ -188,6 +166,56 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// A server of the settings. The error says in a lowercase fragment why it can't be run.
+    pub fn server(&self, id: &str) -> Option<Result<ServerConfig, String>> {
+        self.servers.get(id).map(|value| match value {
+            Value::Object(entry) => read_entry(id, entry, Origin::Settings),
+            _ => Err("not an object".to_owned()),
+        })
+    }
+
+    /// Writes a server into the settings; what else its entry says stays.
+    pub fn put_server(&mut self, config: &ServerConfig) {
+        match self.entry_mut(config.id.as_str()) {
+            Some(entry) => write_entry(config, entry),
+            None => _ = self.servers.insert(config.id.0.clone(), Value::Object(entry_of(config))),
+        }
+    }
+
+    /// Describes inputs, over older descriptions.
+    pub fn add_inputs(&mut self, inputs: &[Input]) {
+        for input in inputs {
+            self.inputs.retain(|known| known.get("id").and_then(Value::as_str) != Some(&input.id));
+            self.inputs.push(input.to_value());
+        }
+    }
+
+    /// The JSON of a server.
+    pub fn entry_mut(&mut self, id: &str) -> Option<&mut Entry> {
+        self.servers.get_mut(id).and_then(Value::as_object_mut)
+    }
+
+    /// A field of our own of a server, e.g. what was approved.
+    pub fn own_field(&self, id: &str, name: &str) -> Option<&Value> {
+        self.servers.get(id)?.get(OWN)?.get(name)
+    }
+
+    /// Sets a field of our own of a server; none takes it out. Does nothing when there is no such server.
+    pub fn set_own_field(&mut self, id: &str, name: &str, value: Option<Value>) {
+        let Some(entry) = self.entry_mut(id) else { return };
+        if !entry.get(OWN).is_some_and(Value::is_object) {
+            entry.insert(OWN.to_owned(), Value::Object(Map::new()));
+        }
+        let Some(own) = entry.get_mut(OWN).and_then(Value::as_object_mut) else { return };
+        match value {
+            Some(value) => _ = own.insert(name.to_owned(), value),
+            None => _ = own.shift_remove(name),
+        }
+        if own.is_empty() {
+            entry.shift_remove(OWN);
+        }
+    }
+
     /// Reads the settings; a missing file gives the defaults.
     pub fn read(home: &Home) -> Result<Self, Problem> {
         let path = home.settings();
@@ -290,6 +318,33 @@ mod tests {
         assert_eq!(after["models"][0]["draft"], "/d.gguf");
         assert_eq!(after["models"][0]["tool_mode"], "prompted");
         assert_eq!(after["model"], "m");
+    }
+
+    #[test]
+    fn one_broken_server_harms_nobody_but_itself() {
+        let (_folder, home) = home();
+        let text = r#"{"mcpServers": {"z": {"command": "x"}, "bad": {"command": "x", "args": 5}, "null": null,
+            "a": {"url": "https://h.example", "lectern": {"trusted": true, "approved": "h"}}}}"#;
+        fs::write(home.settings(), text).unwrap();
+        let (settings, ()) = Settings::change(&home, |settings| {
+            let mut config = settings.server("a").unwrap().unwrap();
+            config.disabled = true;
+            settings.put_server(&config);
+            settings.set_own_field("z", "approved", Some("h2".into()));
+        })
+        .unwrap();
+        assert_eq!(settings.server("bad"), Some(Err("`args` is not a list".into())));
+        assert_eq!(settings.server("null"), Some(Err("not an object".into())));
+        let written: Value = serde_json::from_str(&fs::read_to_string(home.settings()).unwrap()).unwrap();
+        let ids: Vec<&String> = written["mcpServers"].as_object().unwrap().keys().collect();
+        assert_eq!(ids, ["z", "bad", "null", "a"]);
+        assert_eq!(written["mcpServers"]["bad"]["args"], 5);
+        assert_eq!(
+            written["mcpServers"]["a"]["lectern"],
+            serde_json::json!({"trusted": true, "approved": "h"})
+        );
+        assert_eq!(settings.own_field("z", "approved"), Some(&Value::from("h2")));
+        assert!(settings.server("a").unwrap().unwrap().disabled);
     }
 
     #[test]

@@ -174,7 +174,7 @@ pub enum AppNews {
     /// A server changed its state or its tools.
     ServerChanged {
         /// The server as it is now.
-        server: ServerView,
+        server: Box<ServerView>,
     },
     /// Servers were added, removed, or brought back.
     ServersChanged {

@@ -243,6 +243,12 @@ pub fn complain(message: &str, hint: Option<&str>) {
     }
 }
 
+/// A line beside the data, on standard error.
+pub fn aside(line: &str) {
+    // There is nowhere else to tell it.
+    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
+}
+
 /// A line of data on standard output. False when nobody reads any more.
 pub fn data(line: &str) -> bool {
     let mut out = io::stdout().lock();

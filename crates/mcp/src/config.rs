@@ -142,6 +142,28 @@ impl ServerConfig {
         }
     }
 
+    /// Whether the variable or header of this name holds a secret: in clear, or as a placeholder for one.
+    pub fn is_secret(&self, name: &str) -> bool {
+        let values = match &self.transport {
+            Transport::Stdio(program) => &program.env,
+            Transport::Http(endpoint) => &endpoint.headers,
+        };
+        values.get(name).is_some_and(|value| {
+            crate::mask::is_secret(name, value) || crate::placeholder::is_secret_reference(value)
+        })
+    }
+
+    /// The configuration with dots for its secrets. For display.
+    pub fn masked(&self) -> Self {
+        let mask = Mask::of(self);
+        let mut masked = crate::placeholder::mapped(self, &|text| mask.text(text));
+        if let Transport::Stdio(program) = &mut masked.transport {
+            // A folder is shown as it is; it is opened by people.
+            program.cwd = self.program().and_then(|program| program.cwd.clone());
+        }
+        masked
+    }
+
     /// The address, or the command line as a person would type it, secrets masked. For display, never for a shell.
     pub fn display_command(&self) -> String {
         let mask = Mask::of(self);

@@ -18,7 +18,8 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | [`config`] | what a server is: command, arguments, environment, limits; reads the ecosystem's JSON |
+//! | [`config`] | what a server is: command, arguments, environment, limits |
+//! | [`entry`], [`import`], [`export`] | reads and writes the ecosystem's JSON, files and snippets; what would run, before it does |
 //! | [`host`] | all servers together, as one [`lectern_core::ToolProvider`] |
 //! | `server` | one server's life: start, ready, failed, restarted |
 //! | `connection`, `process`, `reaper`, `lookup` | a child process with its pipes, its group and its end |
@@ -43,11 +44,13 @@ mod call;
 pub mod config;
 mod connection;
 mod desk;
+pub mod entry;
 mod exchange;
+pub mod export;
 mod handshake;
 pub mod host;
 mod http;
-mod import;
+pub mod import;
 mod listen;
 mod log;
 mod lookup;
@@ -78,8 +81,9 @@ pub use auth::{Browser, BrowserCommand, SystemBrowser};
 pub use config::{
     Answers, Endpoint, Grant, HostOptions, Program, Root, Roots, ServerConfig, SignIn, Transport,
 };
+pub use entry::{Entry, Origin};
 pub use host::{Host, UnknownServer};
-pub use import::{ConfigError, ImportedServers, SkippedServer, read_config};
+pub use import::{ConfigError, ImportedServer, ImportedServers, SkippedServer, read_config, read_snippet};
 pub use log::{LogFile, LogLine, LogPage};
 pub use prompts::{
     Completion, CompletionOf, FilledPrompt, Prompt, PromptArgument, PromptMessage, PromptRole,

@@ -121,10 +121,11 @@ fn secrets_in(config: &ServerConfig) -> Vec<String> {
         Transport::Stdio(program) => {
             secrets_in_args(&program.args).into_iter().chain(named_secrets(&program.env)).collect()
         }
-        Transport::Http(endpoint) => secrets_in_args(std::slice::from_ref(&endpoint.url))
-            .into_iter()
-            .chain(named_secrets(&endpoint.headers))
-            .collect(),
+        Transport::Http(endpoint) => {
+            let client = endpoint.sign_in.client_secret.iter().filter(|secret| !is_secret_reference(secret));
+            let named = named_secrets(&endpoint.headers).chain(client.cloned());
+            secrets_in_url(&endpoint.url).into_iter().chain(named).collect()
+        }
     }
 }
 
@@ -137,30 +138,43 @@ pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && !is_secret_reference(value) && (names_a_secret(name) || looks_secret(value))
 }
 
-/// Values of flags such as `--api-key X` and `--token=X`, and passwords in addresses.
+/// Values of flags such as `--api-key X` and `--token=X`, and secrets in addresses.
 fn secrets_in_args(args: &[String]) -> Vec<String> {
-    let mut secrets = Vec::new();
-    let mut previous_names_one = false;
-    for arg in args {
-        let placeholder = is_secret_reference(arg);
-        if previous_names_one && !arg.starts_with('-') && !placeholder {
-            secrets.push(arg.clone());
-        }
-        previous_names_one = arg.starts_with('-') && !arg.contains('=') && names_a_secret(arg);
-        match arg.split_once('=') {
-            _ if placeholder => {}
-            Some((flag, value)) if names_a_secret(flag) || looks_secret(value) => {
-                secrets.push(value.to_owned())
-            }
-            _ if looks_secret(arg) => secrets.push(arg.clone()),
-            _ => {}
-        }
-        secrets.extend(password_in_url(arg));
-    }
-    secrets
+    let previous = std::iter::once(None).chain(args.iter().map(|arg| Some(arg.as_str())));
+    previous.zip(args).flat_map(|(previous, arg)| secrets_in_arg(previous, arg)).collect()
 }
 
-/// Whether a name says that what it names is a secret.
+/// The secrets in one argument, given the one before it.
+pub(crate) fn secrets_in_arg(previous: Option<&str>, arg: &str) -> Vec<String> {
+    let named =
+        previous.is_some_and(|flag| flag.starts_with('-') && !flag.contains('=') && names_a_secret(flag));
+    let placeholder = is_secret_reference(arg);
+    if arg.contains("://") {
+        return secrets_in_url(arg);
+    }
+    // `--header 'Authorization: Bearer …'`
+    if let Some((name, value)) = arg.split_once(": ").filter(|(name, value)| is_secret(name, value)) {
+        let token = value.trim().rsplit(' ').next().filter(|_| name.eq_ignore_ascii_case("authorization"));
+        return vec![token.unwrap_or(value).to_owned()];
+    }
+    match arg.split_once('=') {
+        _ if placeholder || arg.is_empty() => Vec::new(),
+        Some((flag, value)) if names_a_secret(flag) || looks_secret(value) => vec![value.to_owned()],
+        _ if looks_secret(arg) || named && !arg.starts_with('-') => vec![arg.to_owned()],
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// The password of an address, and values of its query that are named like secrets.
+pub(crate) fn secrets_in_url(url: &str) -> Vec<String> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    let named = query.split('&').filter_map(|pair| pair.split_once('='));
+    let named = named.filter(|(name, value)| is_secret(name, value)).map(|(_, value)| value.to_owned());
+    password_in_url(url).into_iter().chain(named).collect()
+}
+
+/// Whether a name (of a variable, a flag, a header) says that what it names is a secret.
 pub(crate) fn names_a_secret(name: &str) -> bool {
     const WORDS: [&str; 13] = [
         "KEY",

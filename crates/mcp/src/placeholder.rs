@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::config::{ServerConfig, Transport};
+use crate::config::{ServerConfig, SignIn, Transport};
 use crate::secrets::{Secrets, SecretsError};
 
 /// What a placeholder asks for.
@@ -222,13 +222,16 @@ fn texts(config: &ServerConfig) -> Vec<&str> {
             words.map(String::as_str).chain(cwd).collect()
         }
         Transport::Http(endpoint) => {
-            std::iter::once(&endpoint.url).chain(endpoint.headers.values()).map(String::as_str).collect()
+            let SignIn { client_id, client_secret, client_metadata_url, grant: _ } = &endpoint.sign_in;
+            let sign_in = [client_id, client_secret, client_metadata_url].into_iter().flatten();
+            let words = std::iter::once(&endpoint.url).chain(endpoint.headers.values()).chain(sign_in);
+            words.map(String::as_str).collect()
         }
     }
 }
 
 /// The configuration with each of its texts replaced.
-pub(crate) fn mapped(config: &ServerConfig, replace: &dyn Fn(&str) -> String) -> ServerConfig {
+pub fn mapped(config: &ServerConfig, replace: &dyn Fn(&str) -> String) -> ServerConfig {
     let mut config = config.clone();
     let each = |text: &mut String| *text = replace(text);
     match &mut config.transport {
@@ -243,6 +246,8 @@ pub(crate) fn mapped(config: &ServerConfig, replace: &dyn Fn(&str) -> String) ->
         Transport::Http(endpoint) => {
             each(&mut endpoint.url);
             endpoint.headers.values_mut().for_each(each);
+            let SignIn { client_id, client_secret, client_metadata_url, grant: _ } = &mut endpoint.sign_in;
+            [client_id, client_secret, client_metadata_url].into_iter().flatten().for_each(each);
         }
     }
     config

@@ -1,23 +1,129 @@
 //! `lectern mcp add`: adds a server to the settings.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use lectern_app::Home;
-use lectern_app::view::Problem;
+use lectern_app::view::{
+    DraftArgument, DraftNamed, DraftTransport, DraftValue, ImportSource, Problem, ServerDraft,
+};
+use lectern_app::{Engine, EngineOptions, Home};
+use serde_json::json;
 
-use super::unfinished;
 use crate::exit::Exit;
+use crate::output::{aside, data, printable};
 
-/// Which, and how it is printed.
+/// A program or an address.
 #[derive(Debug, Args)]
 pub struct Add {
-    /// The server
+    /// What it is called; the first part of its tools' names
     pub name: String,
+    /// A variable of its environment; can be given more than once
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = pair::<'='>)]
+    pub env: Vec<(String, String)>,
+    /// A header of every request to an address; can be given more than once
+    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = pair::<':'>)]
+    pub header: Vec<(String, String)>,
+    /// A variable (of an address: a header) whose value is a secret of the keyring; can be given more than once
+    #[arg(long, value_name = "NAME=SECRET", value_parser = pair::<'='>)]
+    pub secret: Vec<(String, String)>,
+    /// The folder it runs in
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Seconds that a call may take without a word of progress
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: Option<u64>,
+    /// Believe what it claims of its tools, e.g. that they only read
+    #[arg(long)]
+    pub trust: bool,
+    /// Keep it, but do not start it
+    #[arg(long)]
+    pub disabled: bool,
+    /// Take the place of a server of this name
+    #[arg(long)]
+    pub replace: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// An address, or `-- COMMAND ARGS...`
+    #[arg(
+        required = true,
+        value_name = "URL | -- COMMAND ARGS",
+        allow_hyphen_values = true,
+        trailing_var_arg = true
+    )]
+    pub server: Vec<String>,
 }
 
-/// Does it.
-pub async fn run(_home: Home, _asked: Add) -> Result<Exit, Problem> {
-    Err(unfinished("add"))
+/// Adds it. Nothing is started.
+pub async fn run(home: Home, asked: Add) -> Result<Exit, Problem> {
+    let engine = Engine::open(home, EngineOptions { without_servers: true, ..EngineOptions::default() })?;
+    let added = add(&engine, asked).await;
+    engine.shutdown().await;
+    added
+}
+
+async fn add(engine: &Engine, asked: Add) -> Result<Exit, Problem> {
+    let exists = engine.settings_have(&asked.name)?;
+    let as_json = asked.json;
+    let draft = ServerDraft {
+        id: (asked.replace && exists).then(|| asked.name.as_str().into()),
+        name: asked.name.clone(),
+        enabled: !asked.disabled,
+        timeout_s: asked.timeout,
+        trusted: asked.trust,
+        transport: transport(asked)?,
+    };
+    let server = engine.save_server(draft).await?;
+    let text = engine.export_servers(std::slice::from_ref(&server.id), lectern_app::Shape::McpServers)?;
+    let shown = engine.preview_import(&ImportSource::Text { text }).ok();
+    let shown = shown.and_then(|preview| preview.servers.into_iter().next());
+    if as_json {
+        data(&json!({"added": server}).to_string());
+    } else {
+        data(&printable(&format!("added {}: {}", server.id, server.command)));
+    }
+    for warning in shown.iter().flat_map(|server| &server.warnings) {
+        aside(&format!("! {warning}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn transport(asked: Add) -> Result<DraftTransport, Problem> {
+    let wrong = |message: &str| Err(Problem::new("bad_server", message));
+    let plain = |(name, text)| DraftNamed { name, value: DraftValue::Plain { text } };
+    let secrets = asked.secret.into_iter().map(|(name, secret)| (name, format!("${{secret:{secret}}}")));
+    let remote = asked.server.len() == 1 && is_address(&asked.server[0]);
+    if remote {
+        if !asked.env.is_empty() || asked.cwd.is_some() {
+            return wrong("an address has no environment and no folder; --header gives it headers");
+        }
+        let headers = asked.header.into_iter().chain(secrets).map(plain).collect();
+        return Ok(DraftTransport::Http { url: asked.server.into_iter().next(), headers });
+    }
+    if !asked.header.is_empty() {
+        return wrong("a program has no headers; --env gives it variables");
+    }
+    let mut words = asked.server.into_iter();
+    Ok(DraftTransport::Stdio {
+        command: words.next().unwrap_or_default(),
+        args: words.map(|text| DraftArgument::Plain { text }).collect(),
+        env: asked.env.into_iter().chain(secrets).map(plain).collect(),
+        cwd: asked.cwd.map(|cwd| std::path::absolute(&cwd).unwrap_or(cwd).display().to_string()),
+    })
+}
+
+fn is_address(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// `NAME=VALUE`, or `NAME: VALUE`.
+pub fn pair<const BETWEEN: char>(text: &str) -> Result<(String, String), String> {
+    match text.split_once(BETWEEN) {
+        Some((name, value)) if !name.trim().is_empty() => {
+            let value = if BETWEEN == ':' { value.trim() } else { value };
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        Some(_) | None => Err(format!("not of the form NAME{BETWEEN}VALUE")),
+    }
 }

@@ -44,7 +44,8 @@ pub async fn run(home: Home, asked: List) -> Result<Exit, Problem> {
     Ok(if servers.iter().any(failed) { Exit::Failed } else { Exit::Done })
 }
 
-fn print(server: &ServerView) {
+/// A server on a few lines.
+pub fn print(server: &ServerView) {
     let reported = server.reported.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
     data(&printable(&format!("{}{reported}: {}", server.id, state(&server.state))));
     data(&printable(&format!("  {}", server.command)));

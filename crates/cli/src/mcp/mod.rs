@@ -3,16 +3,19 @@
 //! Invariant: one file per subcommand, with its arguments and what it prints; what it does is the engine's.
 
 mod add;
+mod dialog;
 mod doctor;
 mod export;
 mod import;
 mod list;
 mod log;
+mod preview;
 mod probe;
 mod prompts;
 mod remove;
 mod resources;
 mod restart;
+mod secret;
 
 use clap::Subcommand;
 use lectern_app::Home;
@@ -34,6 +37,9 @@ pub enum Mcp {
     Import(import::Import),
     /// Print servers in the shape that other hosts read
     Export(export::Export),
+    /// The values behind ${secret:NAME} and ${input:ID}
+    #[command(subcommand)]
+    Secret(secret::Secret),
     /// Start one server anew and say what becomes of it
     Restart(restart::Restart),
     /// Print what a server wrote to its log
@@ -56,6 +62,7 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, mcp: Mcp) -> Result<E
         Mcp::Remove(asked) => remove::run(home()?, asked).await,
         Mcp::Import(asked) => import::run(home()?, asked).await,
         Mcp::Export(asked) => export::run(home()?, asked).await,
+        Mcp::Secret(asked) => secret::run(home()?, asked).await,
         Mcp::Restart(asked) => restart::run(home()?, asked).await,
         Mcp::Log(asked) => log::run(home()?, asked).await,
         Mcp::Doctor(asked) => doctor::run(home()?, asked).await,
