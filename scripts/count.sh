@@ -76,15 +76,25 @@ cargo_tests() {
     record "$name" $counts $((SECONDS - begin))
 }
 
-# client_checks NAME SCRIPT SERVER...: counts the script's `ok` lines; it stops at the first check that fails.
-client_checks() {
-    local name=$1 begin=$SECONDS log failed=0
-    shift
+# node_checks NAME FOLDER SCRIPT ARGUMENT...: counts the `ok` and `not ok` lines of a script in tests/FOLDER. One that
+# fails without a `not ok`, or says nothing at all, is one failure.
+node_checks() {
+    local name=$1 folder=$2 begin=$SECONDS log failed=0 missed
+    shift 2
     log=$(log_of "$name")
-    # The inspector wants a newer Node than the page's tools do; it comes with the packages.
-    (cd tests/clients && PATH="$PWD/node_modules/.bin:$PATH" node "$@") </dev/null 2>&1 | tee "$log" || failed=1
+    # These packages want a newer Node than the page's tools do; it comes with them.
+    (cd "tests/$folder" && PATH="$PWD/node_modules/.bin:$PATH" node "$@") </dev/null 2>&1 | tee "$log" || failed=1
     grep -q '^ok ' "$log" || failed=1
+    missed=$(grep -c '^not ok ' "$log") || true
+    [ "$missed" -eq 0 ] || failed=$missed
     record "$name" "$(grep -c '^ok ' "$log")" "$failed" 0 $((SECONDS - begin))
+}
+
+# client_checks NAME SCRIPT SERVER...: other people's clients; they stop at the first check that fails.
+client_checks() {
+    local name=$1
+    shift
+    node_checks "$name" clients "$@"
 }
 
 summary() {

@@ -16,6 +16,7 @@ need_node
 say "The window's page: types, tests, build"
 npm_ci ui
 npm_ci tests/clients
+npm_ci tests/conformance
 check "ui: types and markup" npm run --silent --prefix ui check
 vitest "ui: tests" ui-tests npm test --silent --prefix ui
 if has_script ui test:browser && command -v chromium >/dev/null; then
@@ -43,6 +44,9 @@ say "Other people's clients, against the notes server"
 for script in tests/clients/vault_*.mjs; do
     client_checks "clients: $(basename "$script" .mjs)" "$(basename "$script")" "$TARGET/debug/lectern" vault
 done
+
+say "The official MCP conformance suite, against lectern mcp probe"
+node_checks "conformance: every client scenario that a revision requires" conformance run.mjs "$TARGET/debug/lectern"
 
 summary
 [ "$FAILED" -eq 0 ]

@@ -6,6 +6,8 @@
 //! Invariant: no particular error code is needed to recognise an old server, and only capabilities that the host has
 //! are declared.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::config::HostOptions;
@@ -81,15 +83,19 @@ pub(crate) enum HandshakeError {
     Refused { method: &'static str, source: PeerError },
     #[error("it speaks {0} only, which Lectern does not know")]
     NoCommonVersion(String),
+    #[error("it does not speak {0}, and nothing else was asked for")]
+    NotModern(String),
     #[error("its answer to `{0}` makes no sense")]
     Senseless(&'static str),
 }
 
-/// Agrees on a protocol. Has no limit of its own except for the silence after the probe.
+/// Agrees on a protocol. Has no limit of its own except for the silence after the probe, which may last for `patience`
+/// before `initialize` is sent as well.
 pub(crate) async fn negotiate(
     peer: &Peer,
     options: &HostOptions,
     opening: Opening,
+    patience: Duration,
 ) -> Result<Session, HandshakeError> {
     let opening = match options.protocol.as_deref() {
         Some(version) if version < MODERN => Opening::Initialize,
@@ -97,15 +103,15 @@ pub(crate) async fn negotiate(
     };
     match opening {
         Opening::Initialize => initialize(peer, options).await,
-        Opening::Probe => probe(peer, options).await,
+        Opening::Probe => probe(peer, options, patience).await,
     }
 }
 
-async fn probe(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
+async fn probe(peer: &Peer, options: &HostOptions, patience: Duration) -> Result<Session, HandshakeError> {
     let params = Map::from_iter([("_meta".to_owned(), Value::Object(context(options)))]);
     let request = peer.request("server/discover", params, Reports::Unwanted).await;
     let mut request = request.map_err(|_| HandshakeError::LostInProbe)?;
-    if let Ok(answer) = tokio::time::timeout(options.probe_timeout, request.result()).await {
+    if let Ok(answer) = tokio::time::timeout(patience, request.result()).await {
         return after_probe(peer, options, answer).await;
     }
     // Silence: an old server that ignores what it does not know, or one that is slow to start. Both get their chance.
@@ -191,7 +197,10 @@ fn given_up(method: &'static str, error: PeerError) -> HandshakeError {
 
 async fn initialize(peer: &Peer, options: &HostOptions) -> Result<Session, HandshakeError> {
     const METHOD: &str = "initialize";
-    let wanted = options.protocol.as_deref().filter(|version| *version < MODERN);
+    if let Some(only) = options.protocol.as_deref().filter(|version| *version >= MODERN) {
+        return Err(HandshakeError::NotModern(only.to_owned()));
+    }
+    let wanted = options.protocol.as_deref();
     let wanted = wanted.unwrap_or(NEWEST_WITH_INITIALIZE);
     let params = Map::from_iter([
         ("protocolVersion".to_owned(), json!(wanted)),

@@ -69,6 +69,6 @@ mod tests {
         assert_eq!(challenge.metadata.unwrap().as_str(), "https://h/m");
         assert_eq!(read("Bearer"), Challenge::default());
         assert_eq!(read("Bearer scope=\"\", resource_metadata=\"/relative\""), Challenge::default());
-        assert_eq!(read("\u{1}nonsense==\"").scopes, None);
+        assert_eq!(read("nonsense==\"").scopes, None);
     }
 }

@@ -119,7 +119,7 @@ impl Server {
     }
 
     async fn greet(&self, peer: Peer, opening: Opening) -> Result<Live, StartError> {
-        let session = negotiate(&peer, &self.options, opening).await?;
+        let session = negotiate(&peer, &self.options, opening, self.patience()).await?;
         self.change(|status| {
             status.state = ServerState::Starting(StartStep::ListTools);
             status.protocol = Some(session.protocol.clone());
@@ -128,6 +128,15 @@ impl Server {
         });
         let tools = self.listing().fetch(&peer, &session).await?;
         Ok(Live { peer, session: Arc::new(session), tools: Arc::new(tools) })
+    }
+
+    /// How long the probe may be without an answer. Over pipes an old server may well say nothing; over HTTP there is
+    /// an answer to every request, and a server of the modern era takes it amiss when asked for `initialize`.
+    fn patience(&self) -> Duration {
+        match self.config.program() {
+            Some(_) => self.options.probe_timeout,
+            None => (self.options.start_timeout / 3).max(self.options.probe_timeout),
+        }
     }
 
     fn step(&self) -> Option<StartStep> {
