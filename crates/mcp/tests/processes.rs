@@ -101,33 +101,47 @@ async fn a_server_that_dies_takes_its_children_along() {
     host.close().await;
 }
 
+/// Ten servers, of all kinds that don't want to end.
+const TEN: [&str; 10] =
+    ["ok", "legacy", "modern", "ok", "npx", "npx", "ignores-eof", "stubborn", "two-forks", "bad-tool"];
+
 /// Not a test of its own: the app that [`nothing_survives_the_app`] kills.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stand_in_for_the_app() {
-    let Ok(file) = std::env::var("LECTERN_TEST_PID_FILE") else { return };
-    let mode = std::env::var("LECTERN_TEST_MODE").expect("a mode");
-    let host = host_with(with_pid_file(&mode, Path::new(&file))).await;
-    assert_eq!(state(&host, "s"), ServerState::Ready);
-    std::fs::write(Path::new(&file).with_extension("ready"), "\n").unwrap();
+    let Ok(dir) = std::env::var("LECTERN_TEST_DIR") else { return };
+    let dir = Path::new(&dir);
+    let configs = TEN.iter().enumerate().map(|(n, mode)| {
+        let mut config = with_pid_file(mode, &dir.join(format!("pids-{n}")));
+        config.id = format!("s{n}").into();
+        config
+    });
+    let host = started(configs, quick()).await;
+    for status in host.statuses() {
+        let ready = matches!(status.state, ServerState::Ready | ServerState::Degraded(_));
+        assert!(ready, "{}: {:?}", status.id, status.state);
+    }
+    std::fs::write(dir.join("ready"), "\n").unwrap();
     std::future::pending::<()>().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_survives_the_app() {
-    for mode in ["ok", "stubborn", "npx", "ignores-eof"] {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("pids");
-        let mut app = tokio::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "stand_in_for_the_app", "--nocapture"])
-            .env("LECTERN_TEST_PID_FILE", &file)
-            .env("LECTERN_TEST_MODE", mode)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        lines_in(&file.with_extension("ready")).await;
-        let pids = pids(&file).await;
-        assert!(pids.iter().all(|pid| is_alive(*pid)), "{mode}");
-        app.kill().await.unwrap();
-        all_gone(&pids).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut app = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "stand_in_for_the_app", "--nocapture"])
+        .env("LECTERN_TEST_DIR", dir.path())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    lines_in(&dir.path().join("ready")).await;
+    let mut all = Vec::new();
+    for (n, mode) in TEN.iter().enumerate() {
+        let pids = pids(&dir.path().join(format!("pids-{n}"))).await;
+        assert!(!pids.is_empty() && pids.iter().all(|pid| is_alive(*pid)), "{mode}: {pids:?}");
+        all.extend(pids);
     }
+    assert!(all.len() >= 14, "ten servers, and what four of them started: {all:?}");
+    // SIGKILL; the app can do nothing any more.
+    app.kill().await.unwrap();
+    all_gone(&all).await;
 }

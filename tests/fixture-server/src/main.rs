@@ -48,6 +48,7 @@ How it starts:
   slow-legacy    as legacy, after two seconds
   stubborn       ignores EOF and SIGTERM
   ignores-eof    with a grandchild, both ignore EOF and SIGTERM; their ids go to the pid file
+  two-forks      its grandchild is nobody's child any more and ignores SIGTERM
   npx            a wrapper that ends at EOF while its grandchild stays
 Tools, in every mode: echo add fail slow storm wait die huge torn bytes deep hollow env ask log media big cites broken-promise
 structured-only input task grow rewrite rpc-error cancelled";

@@ -33,6 +33,7 @@ pub enum Mode {
     Stubborn,
     IgnoresEof,
     Npx,
+    TwoForks,
 }
 
 impl Mode {
@@ -59,6 +60,7 @@ impl Mode {
             "stubborn" => Self::Stubborn,
             "ignores-eof" => Self::IgnoresEof,
             "npx" => Self::Npx,
+            "two-forks" => Self::TwoForks,
             _ => return None,
         })
     }
@@ -114,6 +116,13 @@ pub fn misbehave(mode: Mode, pid_file: Option<&str>) {
             if mode == Mode::IgnoresEof {
                 ignore_sigterm("ignores-eof");
             }
+        }
+        Mode::TwoForks => {
+            // The shell between us ends, so that the last process has lost its parent.
+            let script = "sh -c 'trap \"\" TERM; echo $$; exec >&- 2>&-; while :; do sleep 1; done' & ";
+            let forked = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().expect("sh");
+            let orphan = String::from_utf8_lossy(&forked.stdout).trim().parse().expect("an id");
+            write_pids(pid_file, &[std::process::id(), orphan]);
         }
         Mode::Ok
         | Mode::Legacy
