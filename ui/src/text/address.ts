@@ -33,8 +33,10 @@ export function readAddress(text: string): Address {
   if (url.hostname.split(".").some((label) => label.startsWith("xn--"))) warnings.push("punycode");
   if (url.username !== "" || url.password !== "") warnings.push("user");
   // Shown as it is opened: what a browser makes of the address, not what a server would like us to read.
-  const at = url.href.indexOf(url.hostname, url.protocol.length + (url.username === "" ? 0 : url.username.length + 2));
-  const cut = url.hostname === "" || at < 0 ? url.href.length : at;
+  const authority = url.href.indexOf("//") + 2;
+  const end = url.href.slice(authority).search(/[/?#]|$/) + authority;
+  const at = url.href.slice(authority, end).lastIndexOf("@") + 1 + authority;
+  const cut = url.hostname === "" ? url.href.length : at;
   return {
     href: web ? url.href : null,
     parts: {

@@ -53,6 +53,11 @@ export function clock(lang: string, at: string): string {
   return new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" }).format(new Date(at));
 }
 
+/** With seconds, for what comes quickly. */
+export function clockSeconds(lang: string, at: string): string {
+  return new Intl.DateTimeFormat(lang, { timeStyle: "medium" }).format(new Date(at));
+}
+
 export function fullDate(lang: string, at: string): string {
   return new Intl.DateTimeFormat(lang, { dateStyle: "long", timeStyle: "short" }).format(new Date(at));
 }

@@ -61,11 +61,30 @@ async function look(query: string, ready: string, hash = ""): Promise<void> {
 const LANGS = ["en", "fr", "zh-CN"];
 
 it.each(SCENE_NAMES.map((scene, index) => [scene, LANGS[index % 3] ?? "en"]))("scene %s, %s", (scene, lang) => {
-  const empty = ["first", "no-vault", "history"].includes(scene);
+  const empty = ["first", "no-vault", "history", "servers"].includes(scene);
   const ready = scene === "broken" ? '[data-testid="error"]' : empty ? ".empty h1" : '[data-testid="message-user"]';
   return look(`scene=${scene}&lang=${lang}&trace=1&speed=0.3`, ready);
 });
 
 it.each(["general", "models", "servers", "vaults", "about"])("settings, %s", (section) =>
   look("scene=history", '[data-testid="settings"]', `#/settings/${section}`),
+);
+
+const PLACES: [string, string][] = [
+  ["", '[data-server="files"]'],
+  ["/new", '[data-testid="server-form"]'],
+  ["/import", '[data-testid="import-text"]'],
+  ["/id/tickets", '[role="tabpanel"]'],
+  ["/id/tickets/edit", '[data-testid="server-form"]'],
+  ["/id/tickets/tools", '[data-testid="tool-changed"]'],
+  ["/id/tickets/log", '[data-testid="server-log"] > div'],
+  ["/id/tickets/messages/7", '[data-number="5"] pre'],
+  ["/id/files/doctor", '[data-testid="doctor-run"]'],
+  ["/id/git", '[data-testid="approval"]'],
+  ["/id/github", '[data-testid="sign-in"]'],
+  ["/id/nobody", ".back"],
+];
+it.each(PLACES.map(([place, ready], index) => [place, ready, LANGS[index % 3] ?? "en"]))(
+  "servers%s",
+  (place, ready, lang) => look(`scene=servers&lang=${lang}`, ready, `#/settings/servers${place}`),
 );

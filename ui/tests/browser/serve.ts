@@ -20,6 +20,11 @@ const TYPES: Record<string, string> = {
 export async function serve(folder: string): Promise<{ url: string; close: () => Promise<void> }> {
   const server: Server = createServer((request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://x").pathname));
+    // Asked for by the browser itself, whenever it likes.
+    if (path === "/favicon.ico") {
+      response.writeHead(204).end();
+      return;
+    }
     const file = join(folder, path === "/" ? "index.html" : path);
     if (!file.startsWith(folder) || !existsSync(file) || !statSync(file).isFile()) {
       response.writeHead(404).end();

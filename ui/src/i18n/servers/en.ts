@@ -184,7 +184,7 @@ export const en = {
   "servers.exportSaved": "The servers were written to {path}.",
   "servers.gone": "There is no server {name} any more.",
   "servers.headers": "Headers",
-  "servers.hidden": "This text holds characters that can’t be seen; they are shown between ⟨ and ⟩.",
+  "servers.hidden": "This text holds characters that can’t be seen; they are shown between ⟦ and ⟧.",
   "servers.import": "Import…",
   "servers.instructions": "What the server says about its use",
   "servers.instructionsNote": "Written by the server, unchecked.",
@@ -234,5 +234,6 @@ export const en = {
   "signIn.title": "{name} wants you to sign in",
   "signIn.waiting": "Go on in your browser…",
   "trace.allMessages": "Show among all messages of the server",
+  "unit.bytes": "{n} B",
   "unit.seconds": "{n} s",
 };

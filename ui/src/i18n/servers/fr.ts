@@ -187,7 +187,7 @@ export const fr: Record<keyof typeof en, string> = {
   "servers.exportSaved": "Les serveurs ont été écrits dans {path}.",
   "servers.gone": "Il n’y a plus de serveur {name}.",
   "servers.headers": "En-têtes",
-  "servers.hidden": "Ce texte contient des caractères invisibles, montrés entre ⟨ et ⟩.",
+  "servers.hidden": "Ce texte contient des caractères invisibles, montrés entre ⟦ et ⟧.",
   "servers.import": "Importer…",
   "servers.instructions": "Ce que le serveur dit de son emploi",
   "servers.instructionsNote": "Écrit par le serveur, sans vérification.",
@@ -240,5 +240,6 @@ export const fr: Record<keyof typeof en, string> = {
   "signIn.title": "{name} demande que vous vous connectiez",
   "signIn.waiting": "Continuez dans votre navigateur…",
   "trace.allMessages": "Montrer parmi tous les messages du serveur",
+  "unit.bytes": "{n} o",
   "unit.seconds": "{n} s",
 };

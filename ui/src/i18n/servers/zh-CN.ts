@@ -182,7 +182,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "servers.exportSaved": "服务器已写入 {path}。",
   "servers.gone": "服务器 {name} 已不存在。",
   "servers.headers": "请求头",
-  "servers.hidden": "此文本含有看不见的字符，显示在 ⟨ 与 ⟩ 之间。",
+  "servers.hidden": "此文本含有看不见的字符，显示在 ⟦ 与 ⟧ 之间。",
   "servers.import": "导入…",
   "servers.instructions": "服务器的使用说明",
   "servers.instructionsNote": "由服务器撰写，未经核实。",
@@ -232,5 +232,6 @@ export const zhCN: Record<keyof typeof en, string> = {
   "signIn.title": "{name} 要求登录",
   "signIn.waiting": "请在浏览器中继续…",
   "trace.allMessages": "在服务器的全部消息中显示",
+  "unit.bytes": "{n} B",
   "unit.seconds": "{n} 秒",
 };
