@@ -1,16 +1,17 @@
 //! Servers of other hosts in, our own out.
 
+use lectern_app::Shape;
 use lectern_app::view::{FoundHost, ImportPreview, ImportRequest, ImportSource, Problem};
 use lectern_core::ServerId;
 use tauri::AppHandle;
 use tauri_plugin_dialog::DialogExt;
 
-use super::{Desk, chosen, missing};
+use super::{Desk, chosen};
 
 #[tauri::command]
 pub async fn known_hosts(desk: Desk<'_>) -> Result<Vec<FoundHost>, Problem> {
-    let _ = desk;
-    Ok(Vec::new())
+    let engine = desk.engine().await?.clone();
+    elsewhere(move || Ok(engine.known_hosts())).await
 }
 
 #[tauri::command]
@@ -23,20 +24,19 @@ pub async fn choose_import_file(app: AppHandle) -> Result<Option<String>, Proble
 
 #[tauri::command]
 pub async fn preview_import(desk: Desk<'_>, source: ImportSource) -> Result<ImportPreview, Problem> {
-    let _ = (desk, source);
-    missing()
+    let engine = desk.engine().await?.clone();
+    elsewhere(move || engine.preview_import(&source)).await
 }
 
 #[tauri::command]
 pub async fn import_servers(desk: Desk<'_>, request: ImportRequest) -> Result<Vec<ServerId>, Problem> {
-    let _ = (desk, request);
-    missing()
+    let added = desk.engine().await?.import_servers(request).await?;
+    Ok(added.into_iter().map(|server| server.id).collect())
 }
 
 #[tauri::command]
 pub async fn export_servers(desk: Desk<'_>, ids: Vec<ServerId>) -> Result<String, Problem> {
-    let _ = (desk, ids);
-    missing()
+    desk.engine().await?.export_servers(&ids, Shape::McpServers)
 }
 
 #[tauri::command]
@@ -45,6 +45,23 @@ pub async fn save_export(
     desk: Desk<'_>,
     ids: Vec<ServerId>,
 ) -> Result<Option<String>, Problem> {
-    let _ = (app, desk, ids);
-    missing()
+    let text = desk.engine().await?.export_servers(&ids, Shape::McpServers)?;
+    let dialog = app.dialog().file().set_title("Save the servers").set_file_name("servers.json");
+    let Some(path) = chosen(|answer| dialog.save_file(answer)).await? else { return Ok(None) };
+    let shown = path.display().to_string();
+    elsewhere(move || {
+        std::fs::write(&path, text).map_err(|error| {
+            Problem::new("servers_not_written", format!("write the servers to {}: {error}", path.display()))
+        })
+    })
+    .await?;
+    Ok(Some(shown))
+}
+
+/// Reads or writes files on a thread that nobody waits for.
+async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tauri::async_runtime::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Problem::new("defect", error.to_string())))
 }

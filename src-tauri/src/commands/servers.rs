@@ -18,13 +18,12 @@ pub async fn server_traffic(desk: Desk<'_>, id: ServerId, after: u64) -> Result<
 
 #[tauri::command]
 pub async fn start_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    desk.engine().await?.restart_server(&id)
+    desk.engine().await?.start_server(&id)
 }
 
 #[tauri::command]
 pub async fn stop_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    let _ = (desk, id);
-    missing()
+    desk.engine().await?.stop_server(&id).await
 }
 
 #[tauri::command]
@@ -34,14 +33,12 @@ pub async fn restart_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem>
 
 #[tauri::command]
 pub async fn set_server_enabled(desk: Desk<'_>, id: ServerId, enabled: bool) -> Result<(), Problem> {
-    let _ = (desk, id, enabled);
-    missing()
+    desk.engine().await?.set_server_enabled(&id, enabled).await.map(drop)
 }
 
 #[tauri::command]
 pub async fn set_server_trusted(desk: Desk<'_>, id: ServerId, trusted: bool) -> Result<(), Problem> {
-    let _ = (desk, id, trusted);
-    missing()
+    desk.engine().await?.set_server_trusted(&id, trusted).await.map(drop)
 }
 
 #[tauri::command]
@@ -64,20 +61,17 @@ pub async fn sign_out(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
 
 #[tauri::command]
 pub async fn save_server(desk: Desk<'_>, draft: ServerDraft) -> Result<ServerId, Problem> {
-    let _ = (desk, draft);
-    missing()
+    desk.engine().await?.save_server(draft).await.map(|server| server.id)
 }
 
 #[tauri::command]
 pub async fn remove_server(desk: Desk<'_>, id: ServerId) -> Result<UndoToken, Problem> {
-    let _ = (desk, id);
-    missing()
+    desk.engine().await?.remove_server(&id).await
 }
 
 #[tauri::command]
 pub async fn restore_server(desk: Desk<'_>, token: UndoToken) -> Result<(), Problem> {
-    let _ = (desk, token);
-    missing()
+    desk.engine().await?.restore_server(&token).await.map(drop)
 }
 
 #[tauri::command]
