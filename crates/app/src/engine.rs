@@ -5,6 +5,7 @@
 mod conversations;
 mod library;
 mod news;
+mod resources;
 mod servers;
 mod turns;
 mod watch;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
-use lectern_mcp::Host;
+use lectern_mcp::{Host, HostOptions};
 use tokio::sync::broadcast;
 
 use crate::home::Home;
@@ -78,7 +79,12 @@ impl Engine {
         }
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
         let secrets = options.secrets.clone().unwrap_or_else(Keyring::of_system);
-        let host = Arc::new(Host::start(configs, servers::host_options(&home, &settings, secrets.clone())));
+        let host_options = HostOptions {
+            asker: options.asker.clone(),
+            roots: servers::roots(&vaults).into(),
+            ..servers::host_options(&home, &settings, secrets.clone())
+        };
+        let host = Arc::new(Host::start(configs, host_options));
         let inner = Inner {
             permissions: Arc::new(permissions(&home, &settings, &options)),
             models: Models::new(home.clone(), &executable),

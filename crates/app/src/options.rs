@@ -1,8 +1,9 @@
 //! What one run of Lectern does otherwise than the settings say.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use lectern_core::{Actor, Rule, ServerId};
+use lectern_core::{Actor, Asker, Rule, ServerId};
 
 use crate::settings::SamplingEntry;
 
@@ -29,6 +30,8 @@ pub struct EngineOptions {
     pub who: Actor,
     /// Where secrets are; none for the keyring of the system.
     pub secrets: Option<crate::secrets::Keyring>,
+    /// Who answers servers that ask outside of a turn; nobody when none.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Steps of a turn at most.
     pub max_steps: Option<u32>,
 }

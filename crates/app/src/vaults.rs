@@ -25,6 +25,20 @@ pub struct Vault {
     pub sample: bool,
 }
 
+/// A folder's address: `file:///home/me/My%20notes`.
+pub fn file_uri(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "/");
+    let mut uri = if text.starts_with('/') { "file://".to_owned() } else { "file:///".to_owned() };
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
 impl Vault {
     /// As the shells show it.
     pub fn view(&self) -> VaultView {

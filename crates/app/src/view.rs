@@ -4,6 +4,7 @@
 
 mod audit;
 mod import;
+mod resources;
 mod servers;
 mod watch;
 
@@ -15,6 +16,7 @@ use ts_rs::TS;
 
 pub use audit::*;
 pub use import::*;
+pub use resources::*;
 pub use servers::*;
 pub use watch::*;
 
@@ -147,13 +149,21 @@ pub struct TurnView {
 }
 
 /// What to send.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "app.ts")]
 pub struct SendRequest {
     /// An existing conversation; none begins a new one.
     pub conversation: Option<ConversationId>,
-    /// The user's text.
+    /// The user's text; may be empty when a prompt is run.
     pub text: String,
+    /// A prompt of a server, which stands before the text.
+    #[serde(default)]
+    #[ts(optional)]
+    pub prompt: Option<PromptRun>,
+    /// Resources that go along.
+    #[serde(default)]
+    #[ts(as = "Option<Vec<Attachment>>", optional)]
+    pub attachments: Vec<Attachment>,
 }
 
 /// What came of sending.

@@ -57,6 +57,10 @@ pub struct Use {
     /// Run every tool without asking
     #[arg(long)]
     pub yes: bool,
+    /// What is done when a server asks something; without it a person at the terminal is asked, and nobody declines.
+    /// --yes does not answer questions
+    #[arg(long, value_name = "HOW")]
+    pub elicitation: Option<crate::question::Elicitation>,
     /// Continue this conversation
     #[arg(long, value_name = "ID")]
     pub conversation: Option<String>,

@@ -1,19 +1,21 @@
 //! `lectern ask`: one question, its answer, its events.
 
 use std::io::{self, Read, Stderr, Stdout, Write};
+use std::sync::Arc;
 
 use lectern_app::settings::SamplingEntry;
-use lectern_app::view::{Problem, SendRequest, ServerState};
+use lectern_app::view::{Problem, ServerState};
 use lectern_app::{Engine, EngineOptions, Home, rules};
-use lectern_core::{Event, TurnOutcome};
+use lectern_core::{Event, ServerId, TurnOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Ask, Use};
 use crate::exit::Exit;
-use crate::follow::{self, Sink};
+use crate::follow::{self, People, Sink};
 use crate::interrupt::Interrupts;
+use crate::mention;
 use crate::output::{Printer, Style, printable};
-use crate::permit::Asker;
+use crate::question::Answerer;
 
 /// Asks, prints, and says how it ended.
 pub async fn run(home: impl Fn() -> Result<Home, Problem>, ask: Ask) -> Result<Exit, Problem> {
@@ -35,8 +37,8 @@ async fn one_question(
         return Ok(Exit::Cancelled);
     }
     let conversation = ask.with.conversation.clone().map(Into::into);
-    let receipt = engine.send(SendRequest { conversation, text }).await?;
-    let asker = Asker::at_terminal();
+    let receipt = engine.send(mention::read(&text, conversation, &server_ids(engine))?).await?;
+    let asker = People::of(&ask.with);
     let outcome = if ask.json {
         follow::turn(engine, &receipt, &mut JsonLines, asker, cancel).await?
     } else {
@@ -63,6 +65,11 @@ pub async fn ready(engine: &Engine, cancel: &CancellationToken) -> bool {
     true
 }
 
+/// The servers that a message may name.
+pub fn server_ids(engine: &Engine) -> Vec<ServerId> {
+    engine.servers().into_iter().map(|server| server.id).collect()
+}
+
 /// The overrides that were typed.
 pub fn options(with: &Use) -> Result<EngineOptions, Problem> {
     let mut allowed =
@@ -83,6 +90,7 @@ pub fn options(with: &Use) -> Result<EngineOptions, Problem> {
         rules: allowed,
         sampling,
         max_steps: with.max_steps,
+        asker: Some(Arc::new(Answerer::of(with.elicitation))),
         ..EngineOptions::default()
     })
 }

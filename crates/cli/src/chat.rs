@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use lectern_app::view::{Problem, SendRequest};
+use lectern_app::view::Problem;
 use lectern_app::{Engine, Home};
 use lectern_core::ConversationId;
 use rustyline::error::ReadlineError;
@@ -12,14 +12,16 @@ use rustyline::{Config, Editor};
 use crate::args::Chat;
 use crate::ask;
 use crate::exit::Exit;
-use crate::follow;
+use crate::follow::{self, People};
 use crate::interrupt::Interrupts;
+use crate::mention;
 use crate::output::{self, Printer, Style, printable};
-use crate::permit::Asker;
 
 const HELP: &str = "\
 /new            begin a new conversation
 /model [ID]     show the models, or choose one
+/SERVER:PROMPT name=value …
+                run a prompt of a server; @SERVER:ADDRESS in a message takes a resource along
 /help           show this
 /x              end; Ctrl-D does too
 Ctrl-C stops an answer; twice, it ends everything.";
@@ -29,7 +31,8 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, chat: Chat) -> Result
     let interrupts = Interrupts::listen();
     let home = home()?;
     let engine = Engine::open(home.clone(), ask::options(&chat.with)?)?;
-    let talked = talk(&engine, &home, &interrupts, chat.with.conversation.map(Into::into)).await;
+    let people = People::of(&chat.with);
+    let talked = talk(&engine, &home, &interrupts, people, chat.with.conversation.map(Into::into)).await;
     engine.shutdown().await;
     talked
 }
@@ -38,6 +41,7 @@ async fn talk(
     engine: &Engine,
     home: &Home,
     interrupts: &Interrupts,
+    people: People,
     mut conversation: Option<ConversationId>,
 ) -> Result<Exit, Problem> {
     if let Some(id) = &conversation {
@@ -63,7 +67,7 @@ async fn talk(
             Entered::Model(id) => model(engine, id),
             Entered::Unknown(command) => aside(&format!("{command} is no command; /help shows them")),
             Entered::Message(text) => {
-                let said = say(engine, interrupts, conversation.clone(), text).await;
+                let said = say(engine, interrupts, people, conversation.clone(), &text).await;
                 match said {
                     Ok(id) => conversation = Some(id),
                     Err(problem) => output::complain(&problem.message, problem.hint.as_deref()),
@@ -76,13 +80,14 @@ async fn talk(
 async fn say(
     engine: &Engine,
     interrupts: &Interrupts,
+    people: People,
     conversation: Option<ConversationId>,
-    text: String,
+    text: &str,
 ) -> Result<ConversationId, Problem> {
     let cancel = interrupts.next();
-    let receipt = engine.send(SendRequest { conversation, text }).await?;
+    let receipt = engine.send(mention::read(text, conversation, &ask::server_ids(engine))?).await?;
     let mut printer = Printer::new(io::stdout(), io::stderr(), Style::of_stderr());
-    follow::turn(engine, &receipt, &mut printer, Asker::at_terminal(), &cancel).await?;
+    follow::turn(engine, &receipt, &mut printer, people, &cancel).await?;
     Ok(receipt.conversation)
 }
 
@@ -124,6 +129,7 @@ impl<'a> Entered<'a> {
             "/new" => Self::New,
             "/help" | "/?" => Self::Help,
             "/model" => Self::Model(Some(rest.trim()).filter(|id| !id.is_empty())),
+            _ if mention::is_prompt(line) => Self::Message(line.to_owned()),
             // A path may begin a question; a lone word with a slash is a command that was mistyped.
             _ if command.starts_with('/') && !command[1..].contains('/') => Self::Unknown(command),
             _ => Self::Message(line.to_owned()),
@@ -183,6 +189,8 @@ mod tests {
         assert_eq!(Entered::of("/model"), Entered::Model(None));
         assert_eq!(Entered::of("/modle qwen"), Entered::Unknown("/modle"));
         assert_eq!(Entered::of("/etc/hosts is what?"), Entered::Message("/etc/hosts is what?".to_owned()));
+        let prompt = "/notes:sum-up path=a.md";
+        assert_eq!(Entered::of(prompt), Entered::Message(prompt.to_owned()));
         assert_eq!(Entered::of(" hi "), Entered::Message("hi".to_owned()));
     }
 }

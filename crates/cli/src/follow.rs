@@ -4,10 +4,28 @@ use std::io;
 
 use lectern_app::Engine;
 use lectern_app::view::{Problem, SendReceipt};
-use lectern_core::{Event, EventKind, Grant, PermissionAnswer, QuestionAnswer, ToolCall, TurnOutcome};
+use lectern_core::{
+    Event, EventKind, Grant, PermissionAnswer, Question, QuestionId, ServerId, ToolCall, TurnOutcome,
+};
 use tokio_util::sync::CancellationToken;
 
+use crate::args::Use;
 use crate::permit::{Asker, Reply};
+use crate::question::{Answered, Answerer};
+
+/// Who is asked, about calls and by servers.
+#[derive(Clone, Copy, Debug)]
+pub struct People {
+    permits: Asker,
+    answers: Answerer,
+}
+
+impl People {
+    /// The person at the terminal, if there is one and nothing else was said.
+    pub fn of(with: &Use) -> Self {
+        Self { permits: Asker::at_terminal(), answers: Answerer::of(with.elicitation) }
+    }
+}
 
 /// Where the events of a turn go.
 pub trait Sink {
@@ -23,7 +41,7 @@ pub async fn turn(
     engine: &Engine,
     receipt: &SendReceipt,
     sink: &mut impl Sink,
-    asker: Asker,
+    people: People,
     cancel: &CancellationToken,
 ) -> Result<TurnOutcome, Problem> {
     let mut events = engine.attach_turn(&receipt.turn, -1)?;
@@ -45,11 +63,11 @@ pub async fn turn(
         }
         match event.kind {
             EventKind::PermissionRequested { call, choices } => {
-                answer(engine, receipt, sink, asker, &call, &choices, cancel).await?;
+                answer(engine, receipt, sink, people.permits, &call, &choices, cancel).await?;
             }
-            EventKind::QuestionAsked { question_id, .. } => {
-                // The turn may have been stopped in the meantime.
-                let _ = engine.answer_question(&receipt.turn, &question_id, QuestionAnswer::Declined);
+            EventKind::QuestionAsked { question_id, server, question, .. } => {
+                let asked = Asked { id: question_id, server, question };
+                answer_server(engine, receipt, sink, people.answers, &asked, cancel).await?;
             }
             EventKind::TurnFinished { outcome: how } => outcome = Some(how),
             EventKind::TurnStarted { .. }
@@ -100,4 +118,50 @@ async fn answer(
     // A rule may have answered in the meantime, or the turn been stopped.
     let _ = engine.answer_permission(&receipt.turn, &call.id, answer);
     Ok(())
+}
+
+/// A question of a server.
+struct Asked {
+    id: QuestionId,
+    server: ServerId,
+    question: Question,
+}
+
+async fn answer_server(
+    engine: &Engine,
+    receipt: &SendReceipt,
+    sink: &mut impl Sink,
+    answerer: Answerer,
+    asked: &Asked,
+    cancel: &CancellationToken,
+) -> Result<(), Problem> {
+    let answered = tokio::select! {
+        answered = answerer.answer(&asked.server, &asked.question) => answered,
+        () = withdrawn(engine, receipt, &asked.id) => {
+            let _ = sink.remark("! the server no longer asks; press Enter");
+            return Ok(());
+        }
+        () = cancel.cancelled() => return Ok(()),
+    };
+    match answered {
+        Answered::Stop => engine.cancel_turn(&receipt.turn),
+        Answered::Answer(answer, remark) => {
+            if let Some(remark) = remark {
+                let _ = sink.remark(&remark);
+            }
+            // It may have been withdrawn in the meantime.
+            let _ = engine.answer_question(&receipt.turn, &asked.id, answer);
+            Ok(())
+        }
+    }
+}
+
+/// Returns when a question is over without our doing.
+async fn withdrawn(engine: &Engine, receipt: &SendReceipt, id: &QuestionId) {
+    let Ok(mut events) = engine.attach_turn(&receipt.turn, -1) else { return };
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::QuestionAnswered { question_id, .. } if question_id == *id) {
+            return;
+        }
+    }
 }

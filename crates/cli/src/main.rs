@@ -10,9 +10,11 @@ mod exit;
 mod follow;
 mod interrupt;
 mod mcp;
+mod mention;
 mod models;
 mod output;
 mod permit;
+mod question;
 mod score;
 mod servers;
 

@@ -82,6 +82,11 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::ToolStarted { call } => self.started(call),
             EventKind::ToolProgress { call, progress } => self.progress(call, progress),
             EventKind::ToolFinished { result, .. } => self.finished(result),
+            EventKind::SampleFinished { message, stats, .. } => {
+                let model = message.model.as_ref().map_or("the model", |model| model.as_str());
+                let (read, written) = (stats.usage.prompt_tokens, stats.usage.generated_tokens);
+                self.line(DIM, &format!("← {model} answered the server ({read} + {written} tokens)"))
+            }
             EventKind::Notice { message, .. } => {
                 self.line(YELLOW, &format!("! {}", one_line(message, SHOWN)))
             }
@@ -94,7 +99,6 @@ impl<O: Write, E: Write> Printer<O, E> {
             | EventKind::PermissionAnswered { .. }
             | EventKind::QuestionAsked { .. }
             | EventKind::QuestionAnswered { .. }
-            | EventKind::SampleFinished { .. }
             | EventKind::ToolWire { .. }
             | EventKind::ToolLog { .. } => Ok(()),
         }

@@ -66,7 +66,8 @@ async fn put(
     let note = question.path.as_ref().map(|path| vault.join(path));
     let text = || note.as_ref().and_then(|path| fs::read_to_string(path).ok());
     let before = text();
-    let request = SendRequest { conversation: None, text: question.question.clone() };
+    let request =
+        SendRequest { conversation: None, text: question.question.clone(), ..SendRequest::default() };
     let receipt = engine.send(request).await?;
     let mut events = engine.attach_turn(&receipt.turn, -1)?;
     let (mut done, mut outcome) = (Done::default(), None);

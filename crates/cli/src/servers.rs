@@ -42,7 +42,7 @@ async fn model_answers(engine: &Engine) -> bool {
 }
 
 async fn ask_model(engine: &Engine) -> Result<(), String> {
-    let request = SendRequest { conversation: None, text: "hello".to_owned() };
+    let request = SendRequest { conversation: None, text: "hello".to_owned(), ..SendRequest::default() };
     let receipt = engine.send(request).await.map_err(|problem| problem.message)?;
     let mut events = engine.attach_turn(&receipt.turn, -1).map_err(|problem| problem.message)?;
     let mut outcome = None;

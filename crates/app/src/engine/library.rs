@@ -126,6 +126,7 @@ impl Engine {
     }
 
     fn tell_vaults(&self) {
+        self.0.host.set_roots(servers::roots(&self.state().vaults));
         let vaults = vault_views(&self.state().vaults);
         self.tell(AppNews::VaultsChanged { vaults });
     }

@@ -24,7 +24,7 @@ use crate::view::{AppNews, Problem, ServerView};
 pub(super) use edit::Removed;
 pub use values::{NeededValue, ValueKind};
 
-pub(super) use plan::{Planned, Unusable, host_options, planned, vault_config};
+pub(super) use plan::{Planned, Unusable, host_options, planned, roots, vault_config};
 
 /// How long a turn waits for servers that are still on their way. Who needs all of them waits with
 /// [`Engine::servers_ready`].

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use lectern_core::turn::{AnswerRefused, DEFAULT_MAX_STEPS};
 use lectern_core::{
-    ChatModel, Events, PermissionAnswer, QuestionAnswer, QuestionId, StartError, ToolCallId, ToolProvider,
-    TurnHandle, TurnId, TurnInput, UserMessage, clock,
+    ChatModel, ConversationId, Events, Part, PermissionAnswer, QuestionAnswer, QuestionId, StartError,
+    ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,13 +21,14 @@ use crate::view::{Problem, SendReceipt, SendRequest};
 impl Engine {
     /// Stores the message and starts the turn. Servers that are still on their way are waited for, within limits.
     pub async fn send(&self, request: SendRequest) -> Result<SendReceipt, Problem> {
-        if request.text.trim().is_empty() {
+        if request.text.trim().is_empty() && request.prompt.is_none() && request.attachments.is_empty() {
             return Err(Problem::new("empty_message", "there is nothing to send"));
         }
         self.servers_settled().await;
+        let parts = self.parts(&request.text, request.prompt.as_ref(), &request.attachments).await?;
         let model = self.state().model.clone();
         let chat_model = self.0.models.open(&model).await?;
-        let turn = self.start_turn(request, &model, chat_model)?;
+        let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;
         let receipt = SendReceipt { conversation: turn.conversation().clone(), turn: turn.turn().clone() };
         self.tell_conversations();
         let engine = self.clone();
@@ -88,19 +89,20 @@ impl Engine {
 
     fn start_turn(
         &self,
-        request: SendRequest,
+        conversation: Option<ConversationId>,
+        parts: Vec<Part>,
         model: &Model,
         chat_model: Arc<dyn ChatModel>,
     ) -> Result<TurnHandle, Problem> {
         let store = &self.0.store;
-        let conversation = match request.conversation {
+        let conversation = match conversation {
             Some(id) => store.conversation(&id).map_err(|error| of_store(&error))?.id,
             None => store.create_conversation().map_err(|error| of_store(&error))?,
         };
         let starter = starter::is_starter(chat_model.info());
         let input = TurnInput {
             conversation,
-            message: UserMessage::text(request.text),
+            message: UserMessage { parts },
             tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
             model: chat_model,
             tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,

@@ -39,7 +39,7 @@ impl Opened {
     }
 
     async fn send(&self, conversation: Option<ConversationId>, text: &str) -> Result<SendReceipt, Problem> {
-        self.engine.send(SendRequest { conversation, text: text.to_owned() }).await
+        self.engine.send(SendRequest { conversation, text: text.to_owned(), ..SendRequest::default() }).await
     }
 
     async fn events(&self, receipt: &SendReceipt, after_seq: i64) -> Vec<Event> {

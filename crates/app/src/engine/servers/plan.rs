@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use lectern_mcp::{Answers, HostOptions, ServerConfig};
+use lectern_mcp::{Answers, HostOptions, Root, ServerConfig};
 
 use crate::engine::unknown_server;
 use crate::home::Home;
@@ -103,6 +103,15 @@ pub(in crate::engine) fn host_options(home: &Home, settings: &Settings, secrets:
         secrets: Some(Arc::new(secrets)),
         ..HostOptions::default()
     }
+}
+
+/// The vaults, as the folders that servers may be told about.
+pub(in crate::engine) fn roots(vaults: &[Vault]) -> Vec<Root> {
+    let root = |vault: &Vault| {
+        let name = vault.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        Root { uri: vaults::file_uri(&vault.path), name }
+    };
+    vaults.iter().map(root).collect()
 }
 
 fn servers_of_file(path: &Path) -> Result<Vec<ServerConfig>, Problem> {
