@@ -9,6 +9,7 @@ use tokio::io::BufReader;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::auth::Browser;
 use crate::config::{HostOptions, Program, ServerConfig, Transport};
 use crate::desk::Desk;
 use crate::http::{self, Loss, Remote, client::ClientError};
@@ -64,6 +65,14 @@ impl Body {
         match self {
             Self::Process { process, .. } => process.ended().await,
             Self::Remote(_) => std::future::pending().await,
+        }
+    }
+
+    /// The start is over: from here on the user signs in there, or not at all. Returns at whose door somebody signed in.
+    pub(crate) async fn started(&self, browser: Option<Arc<dyn Browser>>) -> Option<String> {
+        match self {
+            Self::Process { .. } => None,
+            Self::Remote(remote) => remote.started(browser).await,
         }
     }
 

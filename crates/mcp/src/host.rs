@@ -11,10 +11,11 @@ use lectern_core::{
 };
 use tokio::sync::broadcast;
 
+use crate::auth::Browser;
 use crate::call;
 use crate::config::{HostOptions, Root, ServerConfig};
 use crate::log::LogPage;
-use crate::server::{Live, OnChange, Server};
+use crate::server::{Live, OnChange, Server, SignInError};
 use crate::status::ServerStatus;
 use crate::traffic::TrafficPage;
 use crate::trust::masked_arguments;
@@ -97,6 +98,16 @@ impl Host {
     /// Lists a server's tools again and asks the [`crate::Approval`] about each; the process stays as it is.
     pub fn review(&self, id: &ServerId) -> Result<(), UnknownServer> {
         self.server(id).map(|server| server.review())
+    }
+
+    /// Starts a remote server anew and lets the user sign in on the way, if it wants that. Returns when it is ready.
+    pub async fn sign_in(&self, id: &ServerId, browser: Arc<dyn Browser>) -> Result<(), SignInError> {
+        self.server(id)?.sign_in(browser).await
+    }
+
+    /// Forgets the tokens for a remote server and starts it anew without them.
+    pub async fn sign_out(&self, id: &ServerId) -> Result<(), SignInError> {
+        self.server(id)?.sign_out().await
     }
 
     /// Ends a server's process until it is started again.

@@ -92,7 +92,7 @@ pub use resources::{
     AccessError, NewsDesk, Resource, ResourceContent, ResourceTemplate, ServerNews, Subscription,
 };
 pub use secrets::{Secrets, SecretsError};
-pub use server::RestartPolicy;
+pub use server::{RestartPolicy, SignInError};
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};
 pub use traffic::{TrafficMessage, TrafficPage};
 pub use trust::{Approval, ServerPrint, Standing, ToolDefinition, ToolReview, has_invisible, visible};

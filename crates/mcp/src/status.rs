@@ -27,6 +27,8 @@ pub struct ServerStatus {
     pub tools: Arc<[ToolSpec]>,
     /// Those that the user has not seen as they are now. New ones are among `tools`; the others are withheld.
     pub unseen: Arc<[ToolReview]>,
+    /// The authorization server at which somebody signed in to a remote server.
+    pub signed_in: Option<String>,
     /// The process, while there is one.
     pub pid: Option<u32>,
     /// How often it was started.

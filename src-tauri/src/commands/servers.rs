@@ -49,14 +49,12 @@ pub async fn approve_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem>
 
 #[tauri::command]
 pub async fn sign_in(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    let _ = (desk, id);
-    missing()
+    desk.engine().await?.sign_in(&id).await
 }
 
 #[tauri::command]
 pub async fn sign_out(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    let _ = (desk, id);
-    missing()
+    desk.engine().await?.sign_out(&id).await
 }
 
 #[tauri::command]

@@ -9,6 +9,7 @@ mod hosts;
 mod imports;
 mod notes;
 mod plan;
+mod sign;
 mod values;
 mod views;
 

@@ -19,7 +19,7 @@ use crate::config::SignIn;
 use crate::http::reach::Reach;
 
 /// How long the user may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Why the visit came to nothing.
 #[derive(Debug, thiserror::Error)]

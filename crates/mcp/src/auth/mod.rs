@@ -46,10 +46,13 @@ use crate::http::reach::{OutOfReach, Reach};
 use crate::secrets::Secrets;
 use challenge::Challenge;
 use discover::Found;
-use store::{Kept, Tokens};
+use store::Tokens;
 use token::Endpoint;
 
 pub(crate) use challenge::lacks_rights;
+
+pub(crate) use flow::PATIENCE;
+pub(crate) use store::Kept;
 
 pub use browser::{Browser, BrowserCommand, SystemBrowser};
 
@@ -101,12 +104,12 @@ pub(crate) struct Authorizer {
     /// The settings have an `Authorization` header: then nothing is done here.
     own_header: bool,
     kept: Kept,
-    browser: Option<Arc<dyn Browser>>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    browser: Option<Arc<dyn Browser>>,
     looked: bool,
     tokens: Option<Tokens>,
     /// The token that was renewed last, so that one that does not help is renewed once only.
@@ -125,7 +128,15 @@ impl Authorizer {
         browser: Option<Arc<dyn Browser>>,
     ) -> Self {
         let kept = Kept::new(server, secrets);
-        Self { server: server.clone(), settings, own_header, kept, browser, state: Mutex::default() }
+        let state = Mutex::new(State { browser, ..State::default() });
+        Self { server: server.clone(), settings, own_header, kept, state }
+    }
+
+    /// From here on the user signs in there, or not at all. Returns at whose door somebody signed in.
+    pub(crate) async fn started(&self, browser: Option<Arc<dyn Browser>>) -> Option<String> {
+        let mut state = self.state.lock().await;
+        state.browser = browser;
+        state.tokens.as_ref().map(|tokens| tokens.issuer.clone())
     }
 
     /// The header to send, renewed shortly before the token ends. Waits while somebody signs in.
@@ -237,7 +248,7 @@ impl Authorizer {
         challenge: &Challenge,
         scopes: Option<Vec<String>>,
     ) -> Result<(), AuthError> {
-        if self.settings.grant == Grant::User && self.browser.is_none() {
+        if self.settings.grant == Grant::User && state.browser.is_none() {
             return Err(AuthError::NeedsUser);
         }
         let reach = Reach::of(&self.server).await;
@@ -245,7 +256,7 @@ impl Authorizer {
         self.kept.check_client(&self.settings, &found.issuer).await?;
         let scopes = chosen(scopes, &found);
         state.asked.extend(scopes.iter().cloned());
-        let tokens = match (self.settings.grant, &self.browser) {
+        let tokens = match (self.settings.grant, state.browser.clone()) {
             (Grant::User, Some(browser)) => {
                 flow::by_user(&reach, &found, &self.settings, &scopes, browser.as_ref()).await?
             }

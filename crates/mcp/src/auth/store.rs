@@ -97,7 +97,6 @@ impl Kept {
     }
 
     /// Forgets what is kept for this server.
-    #[expect(dead_code, reason = "signing out comes with the host's own surface")]
     pub(crate) async fn forget(&self) -> Result<(), SecretsError> {
         let Some(secrets) = &self.secrets else { return Ok(()) };
         if let Some(issuer) = self.issuer().await? {

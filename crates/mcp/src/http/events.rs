@@ -53,8 +53,8 @@ pub(crate) async fn excerpt(mut response: Response) -> String {
             }
         }
     };
-    // A body that never ends is cut where it is.
-    let _ = tokio::time::timeout(Duration::from_secs(5), read).await;
+    // A body that never ends is cut where it is, soon: whoever waits wants to hear of the status.
+    let _ = tokio::time::timeout(Duration::from_secs(1), read).await;
     start.truncate(LONGEST);
     String::from_utf8_lossy(&start).into_owned()
 }

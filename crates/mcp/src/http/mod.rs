@@ -46,7 +46,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::auth::Authorizer;
+use crate::auth::{Authorizer, Browser};
 use crate::config::{Endpoint, HostOptions};
 use crate::peer::{Carrier, Incoming};
 use client::ClientError;
@@ -120,6 +120,11 @@ impl Remote {
     /// Why the connection ended by itself.
     pub(crate) fn loss(&self) -> Option<Loss> {
         self.route.loss().clone()
+    }
+
+    /// The start is over. Returns at whose door somebody signed in.
+    pub(crate) async fn started(&self, browser: Option<Arc<dyn Browser>>) -> Option<String> {
+        self.route.auth.started(browser).await
     }
 
     /// Ends the connection, and the session with it, within a moment.

@@ -5,11 +5,13 @@
 
 mod life;
 mod restart;
+mod sign;
 mod start;
 
 pub use restart::RestartPolicy;
+pub use sign::SignInError;
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
@@ -17,6 +19,7 @@ use lectern_core::ServerId;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
+use crate::auth::Browser;
 use crate::config::{HostOptions, ServerConfig};
 use crate::connection::{Connection, Records};
 use crate::exchange::Limits;
@@ -62,6 +65,8 @@ pub(crate) struct Server {
     /// The user has seen some of the tools.
     seen: Notify,
     task: OnceLock<AbortHandle>,
+    /// Where the user signs in during the next start.
+    visit: Mutex<Option<Arc<dyn Browser>>>,
     /// Calls at once, when there is a limit.
     slots: Option<Arc<Semaphore>>,
 }
@@ -119,6 +124,7 @@ impl Server {
             instructions: None,
             tools: Arc::default(),
             unseen: Arc::default(),
+            signed_in: None,
             pid: None,
             starts: 0,
         };
@@ -138,6 +144,7 @@ impl Server {
             opening: OnceLock::new(),
             seen: Notify::new(),
             task: OnceLock::new(),
+            visit: Mutex::default(),
         });
         (server.on_change)(&server.status());
         let task = tokio::spawn(Arc::clone(&server).supervise(inbox));

@@ -72,10 +72,10 @@ impl Server {
             Ok(config) => config,
             Err(error) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
         };
-        let limit = self.options.start_timeout;
+        let options = self.options_for_start();
+        let limit = options.start_timeout;
         let end = tokio::time::Instant::now() + limit;
-        let opened =
-            tokio::time::timeout_at(end, Connection::open(&config, &self.options, self.records())).await;
+        let opened = tokio::time::timeout_at(end, Connection::open(&config, &options, self.records())).await;
         let mut connection = match opened {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return Err(Attempt::Failed(self.start_failure(&error.into(), None))),
@@ -93,7 +93,11 @@ impl Server {
             _ = connection.body.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
         };
         let error = match greeted {
-            Ok(Ok(live)) => return Ok((connection, live)),
+            Ok(Ok(live)) => {
+                let signed_in = connection.body.started(self.options.browser.clone()).await;
+                self.change(|status| status.signed_in = signed_in);
+                return Ok((connection, live));
+            }
             Ok(Err(error)) => Some(error),
             Err(_) => None,
         };

@@ -63,7 +63,7 @@ impl Engine {
         ServerView {
             reported: status.reported.map(|reported| format!("{} {}", reported.name, reported.version)),
             command: config.as_ref().map(ServerConfig::display_command).unwrap_or_default(),
-            state: state_of(status.state),
+            state: state_of(status.state.clone()),
             tools: status.tools.iter().map(|spec| tool_view(spec, rules)).collect(),
             protocol: status.protocol,
             built_in,
@@ -71,7 +71,7 @@ impl Engine {
             enabled: config.as_ref().is_some_and(|config| !config.disabled),
             trusted: config.as_ref().is_some_and(|config| config.trusted),
             approval: ApprovalView::Approved,
-            auth: AuthView::None,
+            auth: auth_view(&status.state, status.signed_in),
             permission: effect_of(rules, &on_server),
             instructions: status.instructions,
             resources: 0,
@@ -80,6 +80,14 @@ impl Engine {
             timeout_s: config.and_then(|config| config.timeout_s),
             id: status.id,
         }
+    }
+}
+
+fn auth_view(state: &lectern_mcp::ServerState, issuer: Option<String>) -> AuthView {
+    match (state, issuer) {
+        (lectern_mcp::ServerState::NeedsSignIn, _) => AuthView::SignedOut,
+        (_, Some(issuer)) => AuthView::SignedIn { issuer },
+        (_, None) => AuthView::None,
     }
 }
 
