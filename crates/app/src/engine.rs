@@ -7,16 +7,18 @@ mod library;
 mod news;
 mod resources;
 mod servers;
+mod trust;
 mod turns;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
-use lectern_mcp::{Host, HostOptions};
+use lectern_mcp::{Host, HostOptions, ServerConfig};
 use tokio::sync::broadcast;
 
+use crate::approvals::Approvals;
 use crate::home::Home;
 use crate::models::{self, Model, Models};
 use crate::options::EngineOptions;
@@ -44,6 +46,7 @@ struct Inner {
     store: Store,
     turns: Turns,
     permissions: Arc<PermissionBook>,
+    approvals: Approvals,
     models: Models,
     host: Arc<Host>,
     secrets: Keyring,
@@ -79,14 +82,17 @@ impl Engine {
         }
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
         let secrets = options.secrets.clone().unwrap_or_else(Keyring::of_system);
+        let approvals = approvals(&store, &executable, &options, &vaults, &configs);
         let host_options = HostOptions {
+            approval: Some(Arc::new(approvals.clone())),
             asker: options.asker.clone(),
             roots: servers::roots(&vaults).into(),
             ..servers::host_options(&home, &settings, secrets.clone())
         };
         let host = Arc::new(Host::start(configs, host_options));
         let inner = Inner {
-            permissions: Arc::new(permissions(&home, &settings, &options)),
+            permissions: Arc::new(permissions(&home, &settings, &options, &store)),
+            approvals,
             models: Models::new(home.clone(), &executable),
             state: Mutex::new(State { settings, model, vaults, unusable, removed: Vec::new() }),
             turns: Turns::default(),
@@ -183,15 +189,32 @@ fn chosen_model(settings: &Settings, options: &EngineOptions) -> Result<Model, P
     Ok(chosen.unwrap_or(&listed[0]).clone())
 }
 
+/// What the user approved, with what needs no word: our own servers, and those of a file that was named for this run.
+fn approvals(
+    store: &Store,
+    executable: &Path,
+    options: &EngineOptions,
+    vaults: &[Vault],
+    configs: &[ServerConfig],
+) -> Approvals {
+    let approvals = Approvals::new(store.clone(), executable);
+    vaults.iter().for_each(|vault| approvals.of_vault(&vault.server));
+    if options.mcp_config.is_some() {
+        configs.iter().for_each(|config| approvals.for_this_run(config));
+    }
+    approvals
+}
+
 /// The rules of the settings and of this run; an "always" is kept in the settings.
-fn permissions(home: &Home, settings: &Settings, options: &EngineOptions) -> PermissionBook {
+fn permissions(home: &Home, settings: &Settings, options: &EngineOptions, store: &Store) -> PermissionBook {
     let rules = settings.rules.iter().chain(&options.rules).cloned().collect();
-    let home = home.clone();
+    let (home, store, who) = (home.clone(), store.clone(), options.who.clone());
     PermissionBook::new(Policy { rules }).keep_with(move |rule: &Rule| {
         let kept = Settings::change(&home, |settings| {
             settings.rules.retain(|old| old.matches != rule.matches);
             settings.rules.push(rule.clone());
         });
+        trust::note_always(&store, &who, rule);
         if let Err(problem) = kept {
             // The permission holds until Lectern ends; the next start asks again.
             tracing::warn!(%problem, "an “always” was not kept");

@@ -1,5 +1,7 @@
 //! Puts Lectern together: settings, sessions, the [`Engine`]. Every shell uses this and nothing below it.
 
+mod approvals;
+pub mod audit;
 pub mod debug;
 pub mod durable;
 pub mod engine;

@@ -32,6 +32,8 @@ pub enum Command {
     Mcp(crate::mcp::Mcp),
     /// Serve a folder of Markdown notes as an MCP server on standard input and output
     Vault(Vault),
+    /// Who decided what about which call, and what came of it
+    Audit(crate::audit::Audit),
     /// Check the home, the model and the servers
     Doctor(Doctor),
     /// For those who work on Lectern

@@ -4,6 +4,7 @@
 
 mod args;
 mod ask;
+mod audit;
 mod chat;
 mod debug;
 mod exit;
@@ -58,6 +59,7 @@ async fn run(cli: Cli) -> Exit {
         Command::Chat(chat) => chat::run(home, chat).await,
         Command::Models(models) => models::run(home, models).await,
         Command::Mcp(mcp) => mcp::run(home, mcp).await,
+        Command::Audit(asked) => audit::run(home, asked).await,
         Command::Doctor(doctor) => servers::doctor(home, doctor.with).await,
     };
     done.unwrap_or_else(|problem| {

@@ -68,11 +68,12 @@ impl PermissionBook {
         self.changes.send_replace(());
     }
 
-    /// Forgets all that was said about a server and its tools, e.g. when it was removed: another server that gets its
-    /// name must not inherit a permission. `tools` are its public names.
+    /// Forgets what was allowed to a server and its tools, e.g. when it was removed: another server that gets its name
+    /// must not inherit a permission. Prohibitions stay. `tools` are its public names.
     pub fn forget_server(&self, server: &ServerId, tools: &HashSet<ToolName>) {
         let mut pages = self.pages();
-        pages.policy.rules.retain(|rule| !is_about(&rule.matches, server, tools));
+        let allows = |rule: &Rule| rule.effect == RuleEffect::Allow && is_about(&rule.matches, server, tools);
+        pages.policy.rules.retain(|rule| !allows(rule));
         for granted in pages.granted.values_mut() {
             granted.retain(|(of, _)| of != server);
         }

@@ -85,6 +85,7 @@ pub use entry::{Entry, Origin};
 pub use host::{Host, UnknownServer};
 pub use import::{ConfigError, ImportedServer, ImportedServers, SkippedServer, read_config, read_snippet};
 pub use log::{LogFile, LogLine, LogPage};
+pub use naming::server_part;
 pub use prompts::{
     Completion, CompletionOf, FilledPrompt, Prompt, PromptArgument, PromptMessage, PromptRole,
 };

@@ -33,7 +33,7 @@ pub(crate) fn public_names(server: &str, tools: &[String]) -> Vec<String> {
 ///
 /// Without `__` inside and without `_` at its end the first `__` of a public name ends the server; every id that had
 /// to be changed carries a hash. So the names of two servers never meet.
-pub(crate) fn server_part(server: &str) -> String {
+pub fn server_part(server: &str) -> String {
     let name = legal(server);
     let unclear =
         name.contains("__") || name.ends_with('_') || name.is_empty() || name.len() > LONGEST_SERVER;

@@ -95,6 +95,12 @@ fn slow_notes(setting: &Setting, millis: u32) {
 
 fn write_settings(setting: &Setting, settings: &Value) {
     std::fs::write(setting.home().join("settings.json"), settings.to_string()).unwrap();
+    let Some(servers) = settings["mcpServers"].as_object() else { return };
+    // What somebody wrote into the file starts only when the user has said so.
+    let mut approve = std::process::Command::new(program("lectern"));
+    approve.args(["mcp", "approve", "--yes", "--home"]).arg(setting.home()).args(servers.keys());
+    let approved = approve.output().unwrap();
+    assert!(approved.status.success(), "{approved:?}");
 }
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {

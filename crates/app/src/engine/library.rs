@@ -93,6 +93,7 @@ impl Engine {
             new
         };
         if new {
+            self.0.approvals.of_vault(&vault.server);
             self.0.host.set(servers::vault_config(&vault, &self.0.executable)).await;
         }
         self.tell_vaults();

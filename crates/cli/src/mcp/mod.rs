@@ -3,6 +3,7 @@
 //! Invariant: one file per subcommand, with its arguments and what it prints; what it does is the engine's.
 
 mod add;
+mod approve;
 mod dialog;
 mod doctor;
 mod export;
@@ -30,6 +31,8 @@ pub enum Mcp {
     List(list::List),
     /// Add a program or an address to the settings
     Add(add::Add),
+    /// Look at what a server would run and at its changed tools, and approve them
+    Approve(approve::Approve),
     /// Take a server out of the settings
     #[command(visible_alias = "rm")]
     Remove(remove::Remove),
@@ -59,6 +62,7 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, mcp: Mcp) -> Result<E
     match mcp {
         Mcp::List(asked) => list::run(home()?, asked).await,
         Mcp::Add(asked) => add::run(home()?, asked).await,
+        Mcp::Approve(asked) => approve::run(home()?, asked).await,
         Mcp::Remove(asked) => remove::run(home()?, asked).await,
         Mcp::Import(asked) => import::run(home()?, asked).await,
         Mcp::Export(asked) => export::run(home()?, asked).await,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use lectern_core::ServerId;
+use lectern_core::store::AuditKind;
 use lectern_mcp::placeholder::{Reference, references, secret_key};
 use lectern_mcp::{Endpoint, Program, Secrets, ServerConfig, Transport, import};
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(in crate::engine) struct Removed {
     id: String,
     position: usize,
     entry: Value,
+    /// Whether it was approved; undoing that it was removed is no approval.
+    approved: bool,
 }
 
 impl Engine {
@@ -40,6 +43,7 @@ impl Engine {
             Some(id) => id.clone(),
             None => self.free_name(&draft.name)?,
         };
+        let old_approved = old.as_ref().is_none_or(|old| self.is_approved(old));
         let (mut config, secrets) = drafted(&id, old.as_ref(), draft.transport)?;
         if let Some(old) = old {
             config = ServerConfig { transport: config.transport, ..old };
@@ -51,12 +55,17 @@ impl Engine {
         for (name, value) in secrets {
             self.0.secrets.keep(&secret_key(&name), &value).await.map_err(|error| of_secrets(&error))?;
         }
+        // What was changed behind the form's back was in no form, and is shown before it is approved.
+        if old_approved {
+            self.approve(&config)?;
+        }
         self.put_server(config).await
     }
 
     /// Takes a server out of the settings and ends it. The token brings it back for as long as Lectern runs.
     pub async fn remove_server(&self, id: &ServerId) -> Result<UndoToken, Problem> {
         self.not_built_in(id)?;
+        let approved = self.editable(id).is_ok_and(|config| self.is_approved(&config));
         let (settings, removed) = Settings::change(&self.0.home, |settings| {
             let position = settings.servers.keys().position(|known| known == id.as_str())?;
             Some((position, settings.servers.shift_remove(id.as_str())?))
@@ -67,13 +76,14 @@ impl Engine {
             let mut state = self.state();
             state.settings = settings;
             state.unusable.retain(|unusable| unusable.id != id.as_str());
-            let removed = Removed { token: token.clone(), id: id.0.clone(), position, entry };
+            let removed = Removed { token: token.clone(), id: id.0.clone(), position, entry, approved };
             state.removed.push(removed);
             let too_many = state.removed.len().saturating_sub(UNDOABLE);
             state.removed.drain(..too_many);
         }
         // It may be in the settings only, as an entry that can't be run.
         let _ = self.0.host.remove(id).await;
+        self.disown(id)?;
         self.tell_servers();
         Ok(token)
     }
@@ -86,7 +96,7 @@ impl Engine {
             place.map(|place| state.removed.remove(place))
         };
         let gone = || Problem::new("nothing_to_undo", "there is nothing to bring back any more");
-        let Removed { id, position, entry, .. } = removed.ok_or_else(gone)?;
+        let Removed { id, position, entry, approved, .. } = removed.ok_or_else(gone)?;
         let (settings, taken) = Settings::change(&self.0.home, |settings| {
             let taken = settings.servers.contains_key(&id);
             if !taken {
@@ -101,7 +111,10 @@ impl Engine {
         let config = settings.server(&id);
         self.state().settings = settings;
         match config {
-            Some(Ok(config)) => self.run_server(config).await,
+            Some(Ok(config)) => {
+                self.readmit(&config, approved)?;
+                self.run_server(config).await
+            }
             Some(Err(reason)) => {
                 let unusable = super::Unusable { id, reason };
                 self.state().unusable.push(unusable.clone());
@@ -115,6 +128,7 @@ impl Engine {
     /// Starts a server with Lectern from now on, or keeps it from being started.
     pub async fn set_server_enabled(&self, id: &ServerId, enabled: bool) -> Result<ServerView, Problem> {
         let mut config = self.editable(id)?;
+        // What is approved does not depend on this.
         config.disabled = !enabled;
         self.put_server(config).await
     }
@@ -122,7 +136,11 @@ impl Engine {
     /// Believes what a server claims of its tools, or no longer.
     pub async fn set_server_trusted(&self, id: &ServerId, trusted: bool) -> Result<ServerView, Problem> {
         let mut config = self.editable(id)?;
+        let approved = self.is_approved(&config);
         config.trusted = trusted;
+        if approved {
+            self.approve(&config)?;
+        }
         self.put_server(config).await
     }
 
@@ -130,6 +148,7 @@ impl Engine {
     pub(super) async fn put_server(&self, config: ServerConfig) -> Result<ServerView, Problem> {
         let (settings, ()) = Settings::change(&self.0.home, |settings| settings.put_server(&config))?;
         self.state().settings = settings;
+        self.note(AuditKind::Server, &config.id, None, "saved")?;
         self.run_server(config).await
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lectern_core::ServerId;
+use lectern_core::store::AuditKind;
 use lectern_mcp::import::{self, Described, FoundSecret, Input, inputs_of, without_secrets};
 use lectern_mcp::placeholder::{Reference, input_key, mapped, references, secret_key};
 use lectern_mcp::{ImportedServer, ImportedServers, ServerConfig};
@@ -61,6 +62,8 @@ impl Engine {
         self.state().settings = settings;
         let mut views = Vec::new();
         for server in servers {
+            self.approve(&server.config)?;
+            self.note(AuditKind::Server, &server.config.id, None, "imported")?;
             views.push(self.run_server(server.config).await?);
         }
         Ok(views)

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use lectern_core::{Rule, RuleEffect, RuleMatch, ToolSpec};
 use lectern_mcp::{Failure, ServerConfig, ServerStatus, StartStep as McpStep, Transport};
 
 use super::Unusable;
 use crate::engine::Engine;
 use crate::view::{
-    ApprovalView, AuthView, NamedValue, Problem, ServerState, ServerView, StartStep, ToolView, TransportView,
+    ApprovalView, AuthView, NamedValue, Problem, ServerState, ServerView, StartStep, TransportView,
 };
 
 /// What is shown instead of a secret.
@@ -54,25 +53,23 @@ impl Engine {
         }
     }
 
-    pub(super) fn server_view(&self, status: ServerStatus) -> ServerView {
+    pub(in crate::engine) fn server_view(&self, status: ServerStatus) -> ServerView {
         let config = self.0.host.config(&status.id).ok();
-        let state = self.state();
-        let built_in = state.vaults.iter().any(|vault| vault.server == status.id);
-        let rules = &state.settings.rules;
-        let on_server = RuleMatch::Server { server: status.id.clone() };
+        let built_in = self.state().vaults.iter().any(|vault| vault.server == status.id);
+        let tools = self.tool_views(&status);
         ServerView {
             reported: status.reported.map(|reported| format!("{} {}", reported.name, reported.version)),
             command: config.as_ref().map(ServerConfig::display_command).unwrap_or_default(),
             state: state_of(status.state.clone()),
-            tools: status.tools.iter().map(|spec| tool_view(spec, rules)).collect(),
+            tools,
             protocol: status.protocol,
             built_in,
             transport: transport_view(config.as_ref()),
             enabled: config.as_ref().is_some_and(|config| !config.disabled),
             trusted: config.as_ref().is_some_and(|config| config.trusted),
-            approval: ApprovalView::Approved,
+            approval: config.as_ref().map_or(ApprovalView::Approved, |config| self.0.approvals.view(config)),
             auth: auth_view(&status.state, status.signed_in),
-            permission: effect_of(rules, &on_server),
+            permission: self.server_permission(&status.id),
             instructions: status.instructions,
             resources: 0,
             prompts: 0,
@@ -89,22 +86,6 @@ fn auth_view(state: &lectern_mcp::ServerState, issuer: Option<String>) -> AuthVi
         (_, Some(issuer)) => AuthView::SignedIn { issuer },
         (_, None) => AuthView::None,
     }
-}
-
-fn tool_view(spec: &ToolSpec, rules: &[Rule]) -> ToolView {
-    ToolView {
-        spec: spec.clone(),
-        permission: effect_of(rules, &RuleMatch::Tool { tool: spec.name.clone() }),
-        changed: None,
-        enabled: true,
-        visible_name: spec.original_name.clone(),
-        visible_description: spec.description.clone(),
-    }
-}
-
-/// What the last rule about exactly this says.
-fn effect_of(rules: &[Rule], about: &RuleMatch) -> Option<RuleEffect> {
-    rules.iter().rev().find(|rule| rule.matches == *about).map(|rule| rule.effect)
 }
 
 fn transport_view(config: Option<&ServerConfig>) -> TransportView {
