@@ -41,6 +41,8 @@ struct Inner {
     home: Home,
     options: EngineOptions,
     executable: PathBuf,
+    /// The servers that were not disabled when it was opened.
+    enabled: Vec<ServerId>,
     // A std mutex: nothing awaits while it is held.
     state: Mutex<State>,
     store: Store,
@@ -75,8 +77,11 @@ impl Engine {
         let settings = Settings::read(&home)?;
         let executable = executable(&options)?;
         let model = chosen_model(&settings, &options)?;
-        let servers::Planned { vaults, configs, unusable } =
+        let servers::Planned { vaults, mut configs, unusable } =
             servers::planned(&home, &settings, &options, &executable)?;
+        let enabled: Vec<ServerId> =
+            configs.iter().filter(|config| !config.disabled).map(|config| config.id.clone()).collect();
+        configs.iter_mut().for_each(|config| config.disabled |= options.dormant);
         if vaults.iter().any(|vault| vault.sample) {
             sample::install(&home)?;
         }
@@ -100,6 +105,7 @@ impl Engine {
             home,
             options,
             executable,
+            enabled,
             store,
             host,
             secrets,

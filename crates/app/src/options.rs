@@ -20,6 +20,8 @@ pub struct EngineOptions {
     pub mcp_config: Option<PathBuf>,
     /// Starts no server at all, for a shell that only looks at the models.
     pub without_servers: bool,
+    /// Starts no server by itself, for a shell that examines them one by one.
+    pub dormant: bool,
     /// Of all servers only this one is started; that there is none of this name is an error.
     pub only: Option<ServerId>,
     /// Rules beside those in the settings.

@@ -35,6 +35,7 @@
 //! | `cache` | what a server gave for some time |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `trust` | what the user approved: servers and tools by their digests; invisible characters |
+//! | [`doctor`] | which step of a server's start fails, and how to mend it |
 //! | `log`, `traffic` | what a server writes to stderr; every message, both ways |
 
 mod access;
@@ -44,6 +45,7 @@ mod call;
 pub mod config;
 mod connection;
 mod desk;
+pub mod doctor;
 pub mod entry;
 mod exchange;
 pub mod export;

@@ -48,12 +48,17 @@ pub(crate) async fn find(
     if let Some(program) = path.and_then(|path| on_path(command, path)) {
         return Ok(Found { program, path: path.map(OsStr::to_owned) });
     }
-    let login = LOGIN_PATH.get_or_init(login_path).await.as_deref();
+    let login = login_path_once().await;
     match login.and_then(|path| on_path(command, path)) {
         // A script such as `npx` needs its interpreter from the same PATH.
         Some(program) => Ok(Found { program, path: login.map(OsStr::to_owned) }),
         None => Err(LookupError::Missing(command.to_owned())),
     }
+}
+
+/// The PATH of the login shell, asked for once.
+pub(crate) async fn login_path_once() -> Option<&'static OsStr> {
+    LOGIN_PATH.get_or_init(login_path).await.as_deref()
 }
 
 fn on_path(command: &str, path: &OsStr) -> Option<PathBuf> {
