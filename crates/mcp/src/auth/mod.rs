@@ -91,8 +91,10 @@ pub(crate) enum AuthError {
 /// What was done about a refusal, so that the request may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// There was a token already, or one could be renewed.
+    /// There was a token already.
     Known,
+    /// The token was renewed.
+    Renewed,
     /// Somebody signed in.
     SignedIn,
 }
@@ -112,8 +114,6 @@ struct State {
     browser: Option<Arc<dyn Browser>>,
     looked: bool,
     tokens: Option<Tokens>,
-    /// The token that was renewed last, so that one that does not help is renewed once only.
-    renewed: Option<String>,
     /// All scopes that were ever asked for.
     asked: BTreeSet<String>,
     step_ups: u32,
@@ -174,34 +174,33 @@ impl Authorizer {
         if more_rights {
             return self.step_up(&mut state, &challenge).await;
         }
-        if self.known(&mut state).await {
-            return Ok(Answered::Known);
-        }
         if already == Some(Answered::SignedIn) {
             return Err(AuthError::Useless);
+        }
+        if let Some(known) = self.known(&mut state, already).await {
+            return Ok(known);
         }
         let scopes = challenge.scopes.clone();
         self.sign_in(&mut state, &challenge, scopes).await?;
         Ok(Answered::SignedIn)
     }
 
-    /// A token that is kept, or a renewed one.
-    async fn known(&self, state: &mut MutexGuard<'_, State>) -> bool {
+    /// A token that is kept, or a renewed one. One that was renewed for this very request is not renewed again.
+    async fn known(&self, state: &mut MutexGuard<'_, State>, already: Option<Answered>) -> Option<Answered> {
         if !state.looked {
             state.looked = true;
             state.tokens = self.kept.load().await;
-            if let Some(tokens) = &state.tokens {
-                let asked = tokens.scopes.clone();
-                let ends = tokens.ends_soon();
-                state.asked.extend(asked);
-                return !ends || self.renew(state).await.is_ok();
+            let kept = state.tokens.as_ref()?;
+            let (asked, ends) = (kept.scopes.clone(), kept.ends_soon());
+            state.asked.extend(asked);
+            if !ends {
+                return Some(Answered::Known);
             }
         }
-        let Some(tokens) = &state.tokens else { return false };
-        if tokens.refresh.is_none() || state.renewed.as_deref() == Some(tokens.access.as_str()) {
-            return false;
+        if already == Some(Answered::Renewed) || state.tokens.as_ref()?.refresh.is_none() {
+            return None;
         }
-        self.renew(state).await.is_ok()
+        self.renew(state).await.is_ok().then_some(Answered::Renewed)
     }
 
     async fn renew(&self, state: &mut State) -> Result<(), AuthError> {
@@ -209,7 +208,6 @@ impl Authorizer {
         let reach = Reach::of(&self.server).await;
         let endpoint = Endpoint::new(reach, tokens.endpoint.clone(), tokens.client.clone())?;
         let fresh = endpoint.refresh(tokens).await?;
-        state.renewed = Some(fresh.access.clone());
         self.keep(state, fresh).await
     }
 
