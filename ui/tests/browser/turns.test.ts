@@ -137,12 +137,12 @@ it("a message written while a turn runs is shown above the field and sent after"
   await page.locator(id("stop")).waitFor();
   await ask(page, "and then this");
   await eventually(
-    () => page.locator(".queued").innerText(),
+    () => page.locator(".queued.meta").innerText(),
     (seen) => expect(seen).toContain("and then this"),
   );
   await done(page, 2);
   expect(await texts(page, id("message-user"))).toEqual(["the slow one", "and then this"]);
-  expect(await page.locator(".queued").count()).toBe(0);
+  expect(await page.locator(".queued.meta").count()).toBe(0);
 });
 
 it("a tool card never jumps", async () => {
