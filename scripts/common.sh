@@ -18,7 +18,7 @@ stop() {
 # Debian and Ubuntu packages, by what they are for.
 PACKAGES_CORE=(build-essential cmake pkg-config libclang-dev ca-certificates git)
 PACKAGES_WINDOW=(libwebkit2gtk-4.1-dev librsvg2-dev libssl-dev libgtk-3-dev libsoup-3.0-dev libxdo-dev)
-PACKAGES_TEST=(webkit2gtk-driver xvfb dbus-x11 gnome-keyring chromium imagemagick
+PACKAGES_TEST=(python3-venv webkit2gtk-driver xvfb dbus-x11 gnome-keyring chromium imagemagick
     fonts-noto-core fonts-noto-color-emoji fonts-noto-cjk)
 
 # need_packages REASON PACKAGE...: installs those that are missing, after saying which and why.
@@ -118,6 +118,17 @@ npm_ci() {
     say "Installing npm packages of $1"
     npm ci --prefix "$1" --no-audit --no-fund --loglevel=error
     cp "$1/package-lock.json" "$stamp"
+}
+
+# python_servers: other people's MCP servers in Python, as tests/clients/requirements.txt pins them.
+python_servers() {
+    local place="$TARGET/tools/servers" wanted=tests/clients/requirements.txt
+    cmp -s "$wanted" "$place/.lectern-requirements" && return
+    say "Installing the MCP servers of $wanted"
+    python3 -m venv "$place" &&
+        "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" &&
+        cp "$wanted" "$place/.lectern-requirements" ||
+        echo "They could not be installed; the tests that need them say so and are skipped."
 }
 
 build_ui() {

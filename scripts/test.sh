@@ -16,6 +16,7 @@ need_node
 say "The window's page: types, tests, build"
 npm_ci ui
 npm_ci tests/clients
+python_servers
 npm_ci tests/conformance
 check "ui: types and markup" npm run --silent --prefix ui check
 vitest "ui: tests" ui-tests npm test --silent --prefix ui

@@ -1,4 +1,4 @@
-//! Servers that others wrote: the npm packages of `tests/clients`.
+//! Servers that others wrote: the npm and PyPI packages of `tests/clients`.
 
 mod support;
 
@@ -18,6 +18,93 @@ fn package(command: &str) -> Option<String> {
         return None;
     }
     Some(path.to_str()?.to_owned())
+}
+
+/// The command of a Python server, or none, said loudly.
+fn python(command: &str) -> Option<String> {
+    let test = std::env::current_exe().ok()?;
+    // `<target>/<profile>/deps/<test>`
+    let path = test.ancestors().nth(3)?.join("tools/servers/bin").join(command);
+    if !path.exists() {
+        eprintln!("\n!!! SKIPPED: {} is not installed; `make test` installs it\n", path.display());
+        return None;
+    }
+    Some(path.to_str()?.to_owned())
+}
+
+/// Starts a server, lists its tools, and gives back the text of the answer to one call.
+async fn answer(config: ServerConfig, tools: usize, call: (&str, serde_json::Value)) -> String {
+    let id = config.id.clone();
+    let host = host_with(config).await;
+    assert_eq!(state(&host, id.as_str()), ServerState::Ready);
+    assert_eq!(host.tools().len(), tools, "{id}");
+    let called = support::call(&host, &format!("{id}__{}", call.0), call.1).await;
+    assert_eq!(called.result.outcome, ToolOutcome::Succeeded, "{id}: {}", called.text());
+    host.close().await;
+    called.text()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_memory_remembers() {
+    let Some(command) = package("mcp-server-memory") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("memory.jsonl").display().to_string();
+    let mut config = ServerConfig::new("memory", command, [""; 0]);
+    config.program_mut().expect("a program").env.insert("MEMORY_FILE_PATH".into(), file);
+    let entity = json!({"name": "Kettle", "entityType": "thing", "observations": ["boils"]});
+    let text = answer(config.clone(), 9, ("create_entities", json!({"entities": [entity]}))).await;
+    assert!(text.contains("Kettle"), "{text}");
+    let text = answer(config, 9, ("read_graph", json!({}))).await;
+    assert!(text.contains("boils"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_for_notes_that_others_wrote_read_a_note() {
+    let vault = tempfile::tempdir().unwrap();
+    std::fs::write(vault.path().join("Kettle.md"), "# Kettle\nboils at sea level\n").unwrap();
+    let folder = vault.path().to_str().unwrap();
+    if let Some(command) = package("mcpvault") {
+        let config = ServerConfig::new("mcpvault", command, [folder]);
+        let text = answer(config, 18, ("read_note", json!({"path": "Kettle.md"}))).await;
+        assert!(text.contains("boils at sea level"), "{text}");
+    }
+    if let Some(command) = python("markdown-vault-mcp") {
+        let mut config = ServerConfig::new("mv", command, ["serve"]);
+        let env = &mut config.program_mut().expect("a program").env;
+        env.insert("MARKDOWN_VAULT_MCP_SOURCE_DIR".into(), folder.to_owned());
+        let text = answer(config, 44, ("read", json!({"path": "Kettle.md"}))).await;
+        assert!(text.contains("boils at sea level"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_time_knows_utc() {
+    let Some(command) = python("mcp-server-time") else { return };
+    let call = ("get_current_time", json!({"timezone": "UTC"}));
+    let text = answer(ServerConfig::new("time", command, [""; 0]), 2, call).await;
+    assert!(text.contains("UTC") && text.contains("datetime"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_git_knows_the_state_of_a_repository() {
+    let Some(command) = python("mcp-server-git") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let init = std::process::Command::new("git").args(["init", "--quiet"]).arg(dir.path()).status().unwrap();
+    assert!(init.success());
+    std::fs::write(dir.path().join("Kettle.md"), "boils").unwrap();
+    let call = ("git_status", json!({"repo_path": dir.path()}));
+    let text = answer(ServerConfig::new("git", command, [""; 0]), 12, call).await;
+    assert!(text.contains("Kettle.md"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_fetch_fetches_from_this_machine() {
+    let Some(command) = python("mcp-server-fetch") else { return };
+    let page = lectern_fixture_server::Remote::start(&["--mode", "ok"]);
+    let url = page.url().replace("/mcp", "/seen");
+    let config = ServerConfig::new("fetch", command, ["--ignore-robots-txt", "--allow-private-ips"]);
+    let text = answer(config, 1, ("fetch", json!({"url": url, "raw": true}))).await;
+    assert!(text.contains(&url) && text.contains("[]"), "{text}");
 }
 
 async fn everything() -> Option<Host> {
