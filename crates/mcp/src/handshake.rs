@@ -24,6 +24,9 @@ const WITH_INITIALIZE: [&str; 5] =
 const UNSUPPORTED_VERSION: i64 = -32022;
 const MISSING_CAPABILITY: i64 = -32021;
 
+/// How much servers shall log: what a user may want to know, nothing for their makers alone.
+pub(crate) const LOG_LEVEL: &str = "info";
+
 /// What was agreed on.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
@@ -213,7 +216,7 @@ async fn initialize(peer: &Peer, options: &HostOptions) -> Result<Session, Hands
     let version = version.ok_or(HandshakeError::Senseless(METHOD))?;
     let meta = if version == MODERN {
         // Some servers answer `initialize` with the newest revision they know; from here its rules hold.
-        context(options)
+        with_log_level(context(options), &answer)
     } else if WITH_INITIALIZE.contains(&version) {
         Map::new()
     } else {
@@ -239,7 +242,7 @@ fn modern(found: &Value, options: &HostOptions) -> Session {
         reported: reported(found.pointer("/_meta/io.modelcontextprotocol~1serverInfo")),
         instructions: text(found, "instructions"),
         capabilities: found.get("capabilities").cloned().unwrap_or(Value::Null),
-        meta: context(options),
+        meta: with_log_level(context(options), found),
     }
 }
 
@@ -263,6 +266,14 @@ fn context(options: &HostOptions) -> Map<String, Value> {
         ("io.modelcontextprotocol/clientCapabilities".to_owned(), capabilities(options, true)),
         ("io.modelcontextprotocol/clientInfo".to_owned(), client_info(options)),
     ])
+}
+
+/// A server of the modern era logs only for requests that say how much (2026-07-28, Logging).
+fn with_log_level(mut meta: Map<String, Value>, answer: &Value) -> Map<String, Value> {
+    if answer.pointer("/capabilities/logging").is_some_and(Value::is_object) {
+        meta.insert("io.modelcontextprotocol/logLevel".into(), LOG_LEVEL.into());
+    }
+    meta
 }
 
 fn client_info(options: &HostOptions) -> Value {

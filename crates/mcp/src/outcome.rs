@@ -11,7 +11,7 @@ const MOST_SOURCES: usize = 200;
 /// Bytes of structured content that are kept with the message; the trace has the rest.
 const STRUCTURED_LIMIT: usize = 256 << 10;
 /// Bytes of one message in the trace.
-const WIRE_LIMIT: usize = 1 << 20;
+const WIRE_LIMIT: usize = 20 << 20;
 /// Characters of a text, and items of a list, in a message over that limit.
 const SHORTENED_TO: usize = 4_096;
 
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_huge_message_is_shortened_for_the_trace_only() {
-        let huge = json!({"result": {"content": [{"text": "x".repeat(2 << 20)}]}});
+        let huge = json!({"result": {"content": [{"text": "x".repeat(21 << 20)}]}});
         assert!(size(&for_trace(&huge)) < 10_000);
         let large = json!({"text": "x".repeat(100_000)});
         assert_eq!(for_trace(&large), large);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use lectern_core::turn::{AnswerRefused, DEFAULT_MAX_STEPS};
 use lectern_core::{
-    ChatModel, ConversationId, Events, Part, PermissionAnswer, QuestionAnswer, QuestionId, StartError,
-    ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
+    ChatModel, ConversationId, Events, MessageId, Part, PermissionAnswer, QuestionAnswer, QuestionId,
+    StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +43,12 @@ impl Engine {
     pub fn attach_turn(&self, turn: &TurnId, after_seq: i64) -> Result<Events, Problem> {
         let from = u64::try_from(after_seq.saturating_add(1)).unwrap_or(0);
         Ok(self.turn(turn)?.events_from(from))
+    }
+
+    /// A protocol message that was too long for its event, whole; by the id in the event's `full`.
+    pub fn long_message(&self, id: &MessageId) -> Result<serde_json::Value, Problem> {
+        let found = self.0.store.long_message(id).map_err(|error| of_store(&error))?;
+        found.ok_or_else(|| Problem::new("unknown_message", format!("there is no message `{id}`")))
     }
 
     /// Stops a turn. One that is over already is left alone.

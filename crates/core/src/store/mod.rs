@@ -8,6 +8,7 @@ mod approvals;
 mod audit;
 mod conversations;
 mod instance;
+mod long;
 mod read;
 mod recovery;
 mod schema;

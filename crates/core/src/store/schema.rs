@@ -138,6 +138,14 @@ const MIGRATIONS: &[&str] = &["
         seen INTEGER NOT NULL,
         PRIMARY KEY (server, tool)
     ) STRICT, WITHOUT ROWID;
+", "
+    -- Protocol messages that are too long for an event; the event names them.
+    CREATE TABLE long_messages (
+        id TEXT PRIMARY KEY,
+        turn TEXT NOT NULL REFERENCES turns(id) ON DELETE CASCADE,
+        body TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX long_messages_by_turn ON long_messages(turn);
 "];
 
 /// Sets the connection up and brings the file to the latest version.

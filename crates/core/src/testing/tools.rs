@@ -30,6 +30,8 @@ pub enum Behaviour {
     LateNews(Vec<f64>),
     /// Asks the user this so often, and gives the replies as text.
     Asks(Box<Question>, usize),
+    /// Tells this, and is done.
+    Tells(CallNews),
     /// Answers in the name of another call.
     WrongId,
 }
@@ -139,6 +141,10 @@ async fn behave(behaviour: Behaviour, call: &ToolCall, context: CallContext) -> 
                 replies.push(format!("{:?}", asked.await));
             }
             ToolResult::of(call, ToolOutcome::Succeeded, replies.join("\n"))
+        }
+        Behaviour::Tells(news) => {
+            let _ = context.news.send(news);
+            ToolResult::of(call, ToolOutcome::Succeeded, "told")
         }
         Behaviour::WrongId => {
             let other = ToolCall { id: "another".into(), tool: "another".into(), ..call.clone() };

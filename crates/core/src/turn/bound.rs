@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::ids::MessageId;
 use crate::message::{Blob, Content, ToolResult};
 
 /// Bytes of text in one result.
@@ -49,13 +50,14 @@ pub(super) fn result(mut result: ToolResult) -> (ToolResult, Vec<String>) {
     (result, cuts)
 }
 
-/// A protocol message within bounds.
-pub(super) fn wire(message: Value) -> Value {
+/// A protocol message within bounds. A longer one is given to `keep` as JSON, which gives the name by which the whole
+/// of it can be found.
+pub(super) fn wire(message: Value, keep: impl FnOnce(&str) -> Option<MessageId>) -> Value {
     let text = message.to_string();
     if text.len() <= WIRE {
         return message;
     }
-    json!({"cut": true, "bytes": text.len(), "start": head(&text, LOG_LINE)})
+    json!({"cut": true, "bytes": text.len(), "start": head(&text, LOG_LINE), "full": keep(&text)})
 }
 
 /// A line of a log within bounds.
@@ -119,7 +121,11 @@ mod tests {
     #[test]
     fn huge_wire_messages_logs_and_blobs_are_cut() {
         let message = json!({"text": "y".repeat(2 * WIRE)});
-        assert_eq!(wire(message)["cut"], true);
+        let cut = wire(message.clone(), |whole| {
+            assert_eq!(whole, message.to_string());
+            Some("m".into())
+        });
+        assert_eq!((&cut["cut"], &cut["full"]), (&json!(true), &json!("m")));
         assert!(log_line("z".repeat(1_000_000)).len() < LOG_LINE + 40);
         let mut huge = ToolResult::of(&call(), ToolOutcome::Succeeded, "");
         huge.content =

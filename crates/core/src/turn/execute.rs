@@ -20,7 +20,7 @@ use super::run::{Turn, panic_text};
 use super::step::Reply;
 use crate::clock::Stopwatch;
 use crate::event::{EventKind, TurnError};
-use crate::ids::{ServerId, ToolCallId};
+use crate::ids::{MessageId, ServerId, ToolCallId};
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
 use crate::tool::{CallContext, CallNews};
 
@@ -141,6 +141,17 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// Keeps a long message whole, as far as there is room.
+    fn keep(&self, whole: &str) -> Option<MessageId> {
+        if self.told >= MAX_NEWS {
+            return None;
+        }
+        let kept = self.turn.input.store.keep_long(&self.turn.key.turn, whole);
+        kept.inspect_err(|error| tracing::warn!(%error, "a long protocol message was not kept"))
+            .ok()
+            .flatten()
+    }
+
     fn tell(&mut self, news: CallNews) {
         let call = self.call.clone();
         let event = match news {
@@ -151,7 +162,8 @@ impl Teller<'_> {
                 EventKind::ToolProgress { call, progress }
             }
             CallNews::Wire(direction, message) => {
-                EventKind::ToolWire { call, direction, message: bound::wire(message) }
+                let message = bound::wire(message, |whole| self.keep(whole));
+                EventKind::ToolWire { call, direction, message }
             }
             CallNews::Log(line) => EventKind::ToolLog { call, line: bound::log_line(line) },
         };

@@ -63,7 +63,8 @@ fn about(kind: &EventKind) -> &'static str {
         EventKind::ToolStarted { .. } => "A call runs now.",
         EventKind::ToolProgress { .. } => "A call came further; `done` never falls, `total` may be unknown.",
         EventKind::ToolWire { .. } => {
-            "A raw JSON-RPC message of a call, for the trace. Very long ones are cut."
+            "A raw JSON-RPC message of a call, for the trace. One of more than 64 kB is kept whole with its turn, up to 20 MB; \
+             the event then has `cut`, `bytes`, its `start`, and in `full` the id by which the whole is found."
         }
         EventKind::ToolLog { .. } => "A line that the server logged while the call ran.",
         EventKind::QuestionAsked { .. } => {

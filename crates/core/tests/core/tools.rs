@@ -5,8 +5,8 @@ use std::time::Duration;
 use lectern_core::store::AuditQuery;
 use lectern_core::testing::{Beat, Behaviour, ScriptedTools, calls, calls_all, says, tool};
 use lectern_core::{
-    Delta, EventKind, FinishReason, Grant, Message, PermissionAnswer, ToolCallId, ToolOutcome, ToolResult,
-    TurnOutcome,
+    CallNews, Delta, EventKind, FinishReason, Grant, Message, MessageId, PermissionAnswer, ToolCallId,
+    ToolOutcome, ToolResult, TurnOutcome, WireDirection,
 };
 use serde_json::json;
 
@@ -251,4 +251,22 @@ async fn ids_that_come_again_are_replaced() {
     let ids: Vec<String> = app.results().iter().map(|result| result.call.to_string()).collect();
     assert_eq!(ids[0], "call_0", "a provider's id is echoed");
     assert_ne!(ids[1], "call_0", "but names one call only");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_protocol_message_is_kept_whole_with_its_turn() {
+    let long = json!({"id": 7, "result": {"text": "é".repeat(200_000)}});
+    let news = CallNews::Wire(WireDirection::Received, long.clone());
+    let tools = ScriptedTools::new().with(tool("read", true), Behaviour::Tells(news));
+    let app = App::start([calls("read", json!({})), says("Done.")], tools);
+    let events = all_events(&app.send("go")).await;
+    let cut = events.iter().find_map(|event| match &event.kind {
+        EventKind::ToolWire { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    let cut = cut.unwrap();
+    assert_eq!((&cut["cut"], cut["bytes"].as_u64()), (&json!(true), Some(long.to_string().len() as u64)));
+    let full = MessageId::from(cut["full"].as_str().unwrap());
+    assert_eq!(app.store.long_message(&full).unwrap(), Some(long));
+    assert_eq!(app.store.long_message(&"nothing".into()).unwrap(), None);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Ended, Live, Server};
 use crate::config::ServerConfig;
 use crate::connection::{Connection, OpenError};
-use crate::handshake::{HandshakeError, Opening, negotiate};
+use crate::handshake::{HandshakeError, LOG_LEVEL, Opening, Session, negotiate};
 use crate::lookup::LookupError;
 use crate::peer::Peer;
 use crate::placeholder::{self, ResolveError};
@@ -18,6 +18,9 @@ use crate::tools::ListError;
 
 /// Lines of stderr that a failure shows.
 const SHOWN_LINES: usize = 20;
+
+/// How long the answer about the level of the log may take until it is forgotten.
+const LOG_LEVEL_WAITS: Duration = Duration::from_secs(10);
 
 /// Why a start failed.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +133,7 @@ impl Server {
             status.reported = session.reported.clone();
             status.instructions = session.instructions.clone();
         });
+        set_log_level(&peer, &session);
         let tools = self.listing().fetch(&peer, &session).await?;
         Ok(Live { peer, session: Arc::new(session), tools: Arc::new(tools) })
     }
@@ -195,6 +199,20 @@ impl Server {
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
         self.failure(code, format!("the server `{id}` could not be started: {error}{cause}"), None)
     }
+}
+
+/// Says how much the server shall log, if it logs at all. Its answer is not waited for: it changes nothing.
+fn set_log_level(peer: &Peer, session: &Session) {
+    if session.is_modern() || !session.can("/logging") {
+        return;
+    }
+    let (peer, params) = (peer.clone(), session.params(serde_json::json!({"level": LOG_LEVEL})));
+    tokio::spawn(async move {
+        let asked = peer.ask("logging/setLevel", params);
+        if let Ok(Err(error)) = tokio::time::timeout(LOG_LEVEL_WAITS, asked).await {
+            tracing::debug!(%error, "the level of the log was not set");
+        }
+    });
 }
 
 fn hint(code: FailureCode, command: &str) -> Option<String> {
