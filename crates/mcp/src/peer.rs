@@ -175,6 +175,11 @@ impl Peer {
         &self.shared.options.desk
     }
 
+    /// Has the tools listed again, as when the server says so.
+    pub(crate) fn tools_may_have_changed(&self) {
+        self.shared.notice(Notice::ToolsChanged);
+    }
+
     /// Returns when the server's output has ended.
     pub(crate) async fn closed(&self) {
         self.shared.closed.cancelled().await;

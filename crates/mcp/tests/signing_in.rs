@@ -116,8 +116,12 @@ async fn a_token_goes_to_its_own_server_only() {
     let configs = [ServerConfig::remote("s", mine.url()), ServerConfig::remote("other", other.url())];
     let host = started(configs, with(&secrets)).await;
     sign_in(&host).await.unwrap();
-    host.restart(&ServerId::from("other")).unwrap();
-    reaches(&host, "other", |state| matches!(state, ServerState::Starting(_))).await;
+    let id = ServerId::from("other");
+    let starts = host.status(&id).unwrap().starts;
+    host.restart(&id).unwrap();
+    while host.status(&id).unwrap().starts == starts {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     reaches(&host, "other", |state| *state == ServerState::NeedsSignIn).await;
     knocks(&host).await;
     assert!(other.count("/mcp") >= 2);

@@ -177,7 +177,7 @@ impl Authorizer {
         if already == Some(Answered::SignedIn) {
             return Err(AuthError::Useless);
         }
-        if let Some(known) = self.known(&mut state, already).await {
+        if let Some(known) = self.known(&mut state, already).await? {
             return Ok(known);
         }
         let scopes = challenge.scopes.clone();
@@ -186,21 +186,31 @@ impl Authorizer {
     }
 
     /// A token that is kept, or a renewed one. One that was renewed for this very request is not renewed again.
-    async fn known(&self, state: &mut MutexGuard<'_, State>, already: Option<Answered>) -> Option<Answered> {
+    async fn known(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        already: Option<Answered>,
+    ) -> Result<Option<Answered>, AuthError> {
         if !state.looked {
             state.looked = true;
             state.tokens = self.kept.load().await;
-            let kept = state.tokens.as_ref()?;
+            let Some(kept) = &state.tokens else { return Ok(None) };
             let (asked, ends) = (kept.scopes.clone(), kept.ends_soon());
             state.asked.extend(asked);
             if !ends {
-                return Some(Answered::Known);
+                return Ok(Some(Answered::Known));
             }
         }
-        if already == Some(Answered::Renewed) || state.tokens.as_ref()?.refresh.is_none() {
-            return None;
+        let can = state.tokens.as_ref().is_some_and(|tokens| tokens.refresh.is_some());
+        if already == Some(Answered::Renewed) || !can {
+            return Ok(None);
         }
-        self.renew(state).await.is_ok().then_some(Answered::Renewed)
+        match self.renew(state).await {
+            Ok(()) => Ok(Some(Answered::Renewed)),
+            // Nobody has refused anything: to sign in again would not help, and to try again later may.
+            Err(error @ AuthError::Token(token::TokenError::Unreachable(..))) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 
     async fn renew(&self, state: &mut State) -> Result<(), AuthError> {

@@ -28,13 +28,17 @@ use crate::http::Loss;
 use crate::log::ServerLog;
 use crate::mask::Mask;
 use crate::naming::server_part;
-use crate::peer::{Notice, Peer};
+use crate::peer::{Notice, Peer, PeerError};
 use crate::status::{Failure, FailureCode, ServerState, ServerStatus, StartStep};
 use crate::tools::{Listing, Tools};
 use crate::traffic::Traffic;
 
 /// A server that changes its tools in a burst is asked once.
 const SETTLING: Duration = Duration::from_millis(100);
+/// Pause before a subscription that broke is taken again; each further one is longer.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// A subscription that lasted this long was a good one.
+const LISTENED: Duration = Duration::from_secs(10);
 /// How long a list may take after the start.
 const RELIST_LIMIT: Duration = Duration::from_secs(30);
 
@@ -451,10 +455,25 @@ async fn subscribe(peer: Peer, session: Arc<Session>) {
     let told = lists.into_iter().filter(|(_, capability)| session.can(capability));
     let filter: serde_json::Map<_, _> = told.map(|(name, _)| (name.to_owned(), true.into())).collect();
     if session.is_modern() && !filter.is_empty() {
-        let filter = serde_json::json!({ "notifications": filter });
-        if let Err(error) = peer.ask("subscriptions/listen", session.params(filter)).await {
-            tracing::debug!(%error, "no subscription to changes of the lists");
-        }
+        listen(&peer, &session, &serde_json::json!({ "notifications": filter })).await;
     }
     std::future::pending().await
+}
+
+/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly.
+async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) {
+    let mut pause = LISTEN_AGAIN;
+    loop {
+        let begun = tokio::time::Instant::now();
+        match peer.ask("subscriptions/listen", session.params(filter.clone())).await {
+            Err(PeerError::Lost(_) | PeerError::Damaged(_)) => {}
+            // It ended in good order: after a while, as a proxy or a restart may end it, or at once.
+            Ok(_) if begun.elapsed() > LISTENED => {}
+            Ok(_) | Err(_) => return,
+        }
+        pause = if begun.elapsed() > LISTENED { LISTEN_AGAIN } else { (pause * 2).min(RELIST_LIMIT) };
+        tokio::time::sleep(pause).await;
+        // What was told in the meantime was not heard.
+        peer.tools_may_have_changed();
+    }
 }
