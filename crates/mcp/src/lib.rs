@@ -12,7 +12,7 @@
 //! the typed message layer or below it, so closing them means to replace the transport, the process and the message
 //! types, and to keep only the request table. [`peer`] is that table: one reader, one writer, a map of pending
 //! requests, `serde_json::Value` throughout. What is above it ([`handshake`], [`tools`], [`call`]) knows no transport,
-//! so that a remote server only needs another way to make a [`peer::Peer`]; OAuth and HTTP may well be rmcp's.
+//! so that a remote server only needs another way to carry the messages: `http`, whose reasons stand there.
 //!
 //! # Map
 //!
@@ -26,6 +26,8 @@
 //! | `peer` | JSON-RPC with one server, whatever carries it |
 //! | `pipe`, `wire` | carries it over a child process's pipes, line by line |
 //! | `http` | carries it over streamable HTTP, of both eras |
+//! | `auth` | signing in to remote servers |
+//! | [`probe`] | looks at one server from outside |
 //! | `handshake` | agrees on a protocol era |
 //! | `tools`, `naming` | the catalog |
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |

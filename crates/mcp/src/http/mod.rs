@@ -13,18 +13,21 @@
 //! Measured on rmcp 3.9.0: a server killed mid-call leaves the call waiting for more than 30 s; a server that was
 //! restarted and answers 400 without an id leaves every later call waiting, while the connection claims to be open.
 //! Both sit in its worker, between the HTTP client and the typed messages. Here the client is `reqwest`, the events are
-//! read by `sse-stream`, and what is our own is the table of what each kind of answer means ([`exchange`]).
+//! read by `sse-stream`, and what is our own is the table of what each kind of answer means (`exchange`).
 //!
 //! | module | job |
 //! |---|---|
 //! | `client`, `reach` | the HTTP client, redirects, which addresses may be reached |
-//! | `exchange` | one request, from its POST to its answer |
+//! | `exchange`, `post` | one request: its POST, and what each kind of answer means |
+//! | `answer` | the answer itself, in one piece or as a stream |
+//! | `renew` | beginning anew with a server, or giving it up |
 //! | `events` | bodies and streams of events, bounded |
-//! | `session` | session id, revision, beginning anew |
+//! | `session` | session id, revision |
 //! | `listen` | the stream for what a server says by itself |
 //! | `legacy` | HTTP with SSE (2024-11-05) |
 //! | `headers` | `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*` |
 
+mod answer;
 pub(crate) mod client;
 pub(crate) mod events;
 mod exchange;
@@ -33,6 +36,7 @@ mod legacy;
 mod listen;
 mod post;
 pub(crate) mod reach;
+mod renew;
 mod session;
 
 use std::collections::HashMap;
