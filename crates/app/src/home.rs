@@ -79,6 +79,11 @@ impl Home {
         self.0.join("chat-history")
     }
 
+    /// The unpacked bundles of servers.
+    pub fn bundles(&self) -> PathBuf {
+        self.0.join("bundles")
+    }
+
     /// Where servers' logs and other things that may be lost are kept.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")

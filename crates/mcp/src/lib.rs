@@ -19,6 +19,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`config`] | what a server is: command, arguments, environment, limits |
+//! | [`bundle`] | reads and unpacks `.mcpb` |
 //! | [`entry`], [`import`], [`export`] | reads and writes the ecosystem's JSON, files and snippets; what would run, before it does |
 //! | [`host`] | all servers together, as one [`lectern_core::ToolProvider`] |
 //! | `server` | one server's life: start, ready, failed, restarted |
@@ -42,6 +43,7 @@
 
 mod access;
 mod auth;
+pub mod bundle;
 mod cache;
 mod call;
 pub mod config;

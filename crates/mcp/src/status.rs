@@ -158,7 +158,9 @@ pub enum FailureCode {
     BadWorkingFolder,
     /// A `${…}` of its configuration has no value.
     MissingValue,
-    /// The keyring that has its secrets is locked, or there is none.
+    /// The keyring that has its secrets is locked.
+    KeyringLocked,
+    /// There is no keyring for its secrets, or none that answers.
     NoKeyring,
     /// The system would not start the process.
     Spawn,
@@ -194,6 +196,7 @@ impl FailureCode {
             | Self::StartTimeout
             | Self::Handshake
             | Self::MissingValue
+            | Self::KeyringLocked
             | Self::NoKeyring
             | Self::BadAddress
             | Self::SignIn
@@ -209,6 +212,7 @@ impl FailureCode {
             Self::NotExecutable => "server_not_executable",
             Self::BadWorkingFolder => "server_bad_working_folder",
             Self::MissingValue => "server_missing_value",
+            Self::KeyringLocked => "server_keyring_locked",
             Self::NoKeyring => "server_no_keyring",
             Self::Spawn => "server_spawn",
             Self::StartTimeout => "server_start_timeout",

@@ -3,6 +3,7 @@
 //! Invariant: only our own notes server is believed without the user's word; what a server says of itself is shown,
 //! never used to tell servers apart.
 
+mod bundles;
 mod edit;
 mod exports;
 mod hosts;

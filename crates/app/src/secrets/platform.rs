@@ -31,6 +31,10 @@ pub(super) fn open() -> Result<Arc<CredentialStore>, Error> {
 /// What an error means for the user.
 pub(super) fn meaning(error: &Error) -> SecretsError {
     match error {
+        // A Secret Service that was never set up has no collection to write to, and nothing that could be unlocked.
+        Error::NoStorageAccess(_) if reason(error).contains("result not returned") => {
+            SecretsError::Unavailable("it was never set up".into())
+        }
         // The Secret Service says so of a locked keyring, and of a user who did not unlock it.
         Error::NoStorageAccess(_) => SecretsError::Locked,
         Error::NoDefaultStore | Error::NotSupportedByStore(_) => SecretsError::Unavailable(reason(error)),

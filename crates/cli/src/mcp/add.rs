@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lectern_app::view::{
-    DraftArgument, DraftNamed, DraftTransport, DraftValue, ImportSource, Problem, ServerDraft,
-};
+use lectern_app::view::{DraftArgument, DraftNamed, DraftTransport, DraftValue, Problem, ServerDraft};
 use lectern_app::{Engine, EngineOptions, Home};
 use serde_json::json;
 
@@ -44,14 +42,12 @@ pub struct Add {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// An address, or `-- COMMAND ARGS...`
-    #[arg(
-        required = true,
-        value_name = "URL | -- COMMAND ARGS",
-        allow_hyphen_values = true,
-        trailing_var_arg = true
-    )]
-    pub server: Vec<String>,
+    /// An address, or a command without arguments
+    #[arg(required_unless_present = "program", conflicts_with = "program")]
+    pub url: Option<String>,
+    /// A command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub program: Vec<String>,
 }
 
 /// Adds it. Nothing is started.
@@ -74,15 +70,13 @@ async fn add(engine: &Engine, asked: Add) -> Result<Exit, Problem> {
         transport: transport(asked)?,
     };
     let server = engine.save_server(draft).await?;
-    let text = engine.export_servers(std::slice::from_ref(&server.id), lectern_app::Shape::McpServers)?;
-    let shown = engine.preview_import(&ImportSource::Text { text }).ok();
-    let shown = shown.and_then(|preview| preview.servers.into_iter().next());
+    let shown = engine.preview_server(&server.id)?;
     if as_json {
         data(&json!({"added": server}).to_string());
     } else {
         data(&printable(&format!("added {}: {}", server.id, server.command)));
     }
-    for warning in shown.iter().flat_map(|server| &server.warnings) {
+    for warning in &shown.warnings {
         aside(&format!("! {warning}"));
     }
     Ok(Exit::Done)
@@ -92,18 +86,21 @@ fn transport(asked: Add) -> Result<DraftTransport, Problem> {
     let wrong = |message: &str| Err(Problem::new("bad_server", message));
     let plain = |(name, text)| DraftNamed { name, value: DraftValue::Plain { text } };
     let secrets = asked.secret.into_iter().map(|(name, secret)| (name, format!("${{secret:{secret}}}")));
-    let remote = asked.server.len() == 1 && is_address(&asked.server[0]);
-    if remote {
+    let mut words = asked.url.into_iter().chain(asked.program).peekable();
+    if words.peek().is_some_and(|word| is_address(word)) {
         if !asked.env.is_empty() || asked.cwd.is_some() {
             return wrong("an address has no environment and no folder; --header gives it headers");
         }
         let headers = asked.header.into_iter().chain(secrets).map(plain).collect();
-        return Ok(DraftTransport::Http { url: asked.server.into_iter().next(), headers });
+        let url = words.next();
+        if words.next().is_some() {
+            return wrong("nothing can follow an address");
+        }
+        return Ok(DraftTransport::Http { url, headers });
     }
     if !asked.header.is_empty() {
         return wrong("a program has no headers; --env gives it variables");
     }
-    let mut words = asked.server.into_iter();
     Ok(DraftTransport::Stdio {
         command: words.next().unwrap_or_default(),
         args: words.map(|text| DraftArgument::Plain { text }).collect(),

@@ -100,7 +100,14 @@ async fn request(
     shown: &ImportPreview,
     asked: &Import,
 ) -> Result<ImportRequest, Problem> {
-    let mut inputs: BTreeMap<String, String> = asked.input.iter().cloned().collect();
+    let mut inputs: BTreeMap<String, String> = BTreeMap::new();
+    for (id, value) in &asked.input {
+        // Several values of one input stand on a line each.
+        inputs
+            .entry(id.clone())
+            .and_modify(|known| *known = format!("{known}\n{value}"))
+            .or_insert(value.clone());
+    }
     let there = !asked.yes && dialog::somebody_there();
     let wanted: Vec<_> = shown.servers.iter().flat_map(|server| &server.inputs).collect();
     for input in wanted {

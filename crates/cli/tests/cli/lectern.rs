@@ -54,15 +54,14 @@ impl Lectern {
     }
 
     pub fn run_with(&self, stdin: &str, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
-        let mut child = self.command(args).spawn().unwrap();
-        // Who exits without reading is not asked to.
-        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        Ran {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        finish(self.command(args), stdin)
+    }
+
+    /// A run with these variables of the environment beside its own.
+    pub fn run_within(&self, env: &[(&str, &str)], stdin: &str, args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        command.envs(env.iter().copied());
+        finish(command, stdin)
     }
 
     /// Starts `ask --json`.
@@ -86,8 +85,22 @@ impl Lectern {
     fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lectern"));
         command.args(args).env("LECTERN_HOME", self.home()).env_remove("LECTERN_LOG");
+        // Whoever runs the tests may have a keyring of their own.
+        command.env("LECTERN_KEYRING", "off");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+}
+
+fn finish(mut command: Command, stdin: &str) -> Ran {
+    let mut child = command.spawn().unwrap();
+    // Who exits without reading is not asked to.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

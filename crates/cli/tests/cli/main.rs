@@ -9,7 +9,10 @@ mod debugging;
 mod engine;
 mod failing;
 mod homes;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod lectern;
+mod mcp;
 mod permissions;
 mod servers;
 mod stopping;

@@ -20,6 +20,8 @@ pub struct Input {
     pub default: Option<String>,
     /// What may be chosen; anything when empty.
     pub options: Vec<String>,
+    /// Whether several values may be given, one a line; as an argument of its own it becomes several.
+    pub multiple: bool,
 }
 
 impl Input {
@@ -31,6 +33,7 @@ impl Input {
             password: true,
             default: None,
             options: Vec::new(),
+            multiple: false,
         }
     }
 
@@ -85,5 +88,6 @@ fn input(value: &Value) -> Option<Input> {
         password: value.get("password").and_then(Value::as_bool) == Some(true),
         default: text("default"),
         options: options.collect(),
+        multiple: false,
     })
 }

@@ -25,6 +25,11 @@ pub use snippet::read_snippet;
 /// Characters of a name.
 const LONGEST_NAME: usize = 64;
 
+/// One server that was found elsewhere, under its name, with what it asks for.
+pub fn one_server(name: &str, entry: &Value, inputs: Vec<Input>) -> ImportedServers {
+    ImportedServers { inputs, ..snippet::named(name, entry) }
+}
+
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedServers {

@@ -13,6 +13,7 @@ use crate::lookup::LookupError;
 use crate::peer::Peer;
 use crate::placeholder::{self, ResolveError};
 use crate::process;
+use crate::secrets::SecretsError;
 use crate::status::{Exit, Failure, FailureCode, ServerState, StartStep};
 use crate::tools::ListError;
 
@@ -181,6 +182,9 @@ impl Server {
             return self.failure(FailureCode::ExitedAtStart, message, Some(exit));
         }
         let code = match error {
+            StartError::Resolve(ResolveError::Keyring { source: SecretsError::Locked, .. }) => {
+                FailureCode::KeyringLocked
+            }
             StartError::Resolve(ResolveError::Keyring { .. }) => FailureCode::NoKeyring,
             StartError::Resolve(
                 ResolveError::NoSecret(_) | ResolveError::NoInput(_) | ResolveError::NoVariable(_),
@@ -233,7 +237,12 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
         FailureCode::MissingValue => {
             "Give it a value in the server's settings, or with `lectern mcp secret set`.".into()
         }
-        FailureCode::NoKeyring => "Unlock the keyring of your system and start the server again.".into(),
+        FailureCode::KeyringLocked => "Unlock the keyring of your system and start the server again.".into(),
+        FailureCode::NoKeyring => {
+            "Start a keyring, give the value for this session only, or set it in a variable \
+                                   of Lectern's environment: LECTERN_SECRET_NAME."
+                .into()
+        }
         FailureCode::Died => "Look at the server's last lines; the next call starts it again.".into(),
         FailureCode::BadAddress => {
             "Correct the address in the server's settings; it begins with https://.".into()

@@ -214,6 +214,9 @@ impl Engine {
             .filter_map(|id| settings.server(id)?.ok())
             .flat_map(|config| references(&config))
             .collect();
+        if !removed.is_empty() {
+            super::bundles::forget_unused(&self.0.home, &settings);
+        }
         for Removed { id, entry, .. } in removed {
             let Value::Object(entry) = entry else { continue };
             let Ok(config) = lectern_mcp::entry::read_entry(&id, &entry, lectern_mcp::Origin::Settings)

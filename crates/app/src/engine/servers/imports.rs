@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 
 use lectern_core::ServerId;
 use lectern_core::store::AuditKind;
+use lectern_mcp::bundle::Bundle;
 use lectern_mcp::import::{self, Described, FoundSecret, Input, inputs_of, without_secrets};
 use lectern_mcp::placeholder::{Reference, input_key, mapped, references, secret_key};
 use lectern_mcp::{ImportedServer, ImportedServers, ServerConfig};
 
+use super::bundles::Bundled;
 use super::hosts;
-use crate::engine::Engine;
+use crate::engine::{Engine, unknown_server};
 use crate::problem::{chain, of_secrets};
 use crate::settings::Settings;
 use crate::vaults::reason;
@@ -27,7 +29,7 @@ const LONGEST: u64 = 10 << 20;
 impl Engine {
     /// What an import would add, in full. Nothing is added or started.
     pub fn preview_import(&self, source: &ImportSource) -> Result<ImportPreview, Problem> {
-        let read = self.read_source(source)?;
+        let (read, _) = self.read_source(source)?;
         let settings = Settings::read(&self.0.home)?;
         let servers =
             read.servers.iter().map(|server| self.previewed(&server.config, &read.inputs, &settings));
@@ -40,15 +42,32 @@ impl Engine {
         })
     }
 
+    /// What a server of the settings would run.
+    pub fn preview_server(&self, id: &ServerId) -> Result<PreviewedServer, Problem> {
+        let settings = Settings::read(&self.0.home)?;
+        let inputs = import::read_inputs(&settings.inputs);
+        match settings.server(id.as_str()) {
+            Some(Ok(config)) => Ok(self.previewed(&config, &inputs, &settings)),
+            Some(Err(_)) | None => Err(unknown_server(id)),
+        }
+    }
+
     /// Adds the chosen servers; one of the same name is replaced.
     pub async fn import_servers(&self, request: ImportRequest) -> Result<Vec<ServerView>, Problem> {
-        let read = self.read_source(&request.source)?;
+        let (read, bundle) = self.read_source(&request.source)?;
         let chosen = chosen(&read, &request.chosen)?;
         let settings = Settings::read(&self.0.home)?;
         let mut importing = Importing { settings: &settings, secrets: BTreeMap::new(), inputs: Vec::new() };
         let servers: Vec<ImportedServer> =
             chosen.into_iter().map(|server| importing.take(server, &read.inputs, &request)).collect();
         let Importing { secrets, inputs, .. } = importing;
+        if let (Some(bundle), ImportSource::File { path }, false) =
+            (bundle, &request.source, servers.is_empty())
+        {
+            let path = PathBuf::from(path);
+            let unpacked = tokio::task::spawn_blocking(move || bundle.unpack(&path)).await;
+            unpacked.map_err(|error| Problem::new("defect", error.to_string()))??;
+        }
         for (key, value) in &secrets {
             self.0.secrets.keep(key, value).await.map_err(|error| of_secrets(&error))?;
         }
@@ -87,8 +106,14 @@ impl Engine {
         }
     }
 
-    fn read_source(&self, source: &ImportSource) -> Result<ImportedServers, Problem> {
+    fn read_source(&self, source: &ImportSource) -> Result<(ImportedServers, Option<Bundled>), Problem> {
+        let mut bundle = None;
         let mut read = match source {
+            ImportSource::File { path } if Bundle::is_bundle(Path::new(path)) => {
+                let (bundled, read) = Bundled::open(&self.0.home, Path::new(path))?;
+                bundle = Some(bundled);
+                read
+            }
             ImportSource::Text { text } => {
                 import::read_snippet(text).map_err(|error| unreadable("the text", &error))?
             }
@@ -100,7 +125,7 @@ impl Engine {
             }
         };
         self.keep_away_from_vaults(&mut read);
-        Ok(read)
+        Ok((read, bundle))
     }
 
     /// A server never takes the name of a vault.
@@ -130,6 +155,10 @@ impl Importing<'_> {
         let mut config = server.config.clone();
         for input in inputs_of(&config, inputs) {
             let answer = request.inputs.get(&input.id).filter(|answer| !answer.is_empty()).cloned();
+            if input.multiple {
+                config = with_several(&config, &input, answer.as_deref());
+                continue;
+            }
             let id = self.id_for(&input.id, &config);
             if id != input.id {
                 let (theirs, ours) = (format!("${{input:{}}}", input.id), format!("${{input:{id}}}"));
@@ -158,6 +187,26 @@ impl Importing<'_> {
             .any(|other| references(&other).contains(&Reference::Input(id.to_owned())));
         if used { format!("{}/{id}", config.id) } else { id.to_owned() }
     }
+}
+
+/// The configuration with the values of an input that may have several, each an argument of its own. They are no
+/// secrets: folders and files.
+fn with_several(config: &ServerConfig, input: &Input, answer: Option<&str>) -> ServerConfig {
+    let answer = answer.or(input.default.as_deref()).unwrap_or_default();
+    let values: Vec<&str> = answer.lines().map(str::trim).filter(|value| !value.is_empty()).collect();
+    let placeholder = format!("${{input:{}}}", input.id);
+    let mut config = config.clone();
+    if let Some(program) = config.program_mut() {
+        let args = std::mem::take(&mut program.args).into_iter();
+        program.args = args
+            .flat_map(|arg| match arg == placeholder {
+                true => values.iter().map(|value| (*value).to_owned()).collect(),
+                false => vec![arg],
+            })
+            .collect();
+    }
+    let joined = values.join(",");
+    mapped(&config, &|text| text.replace(&placeholder, &joined))
 }
 
 fn chosen(read: &ImportedServers, names: &[String]) -> Result<Vec<ImportedServer>, Problem> {
