@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::WireDirection;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
@@ -19,6 +20,8 @@ use crate::traffic::Traffic;
 
 /// Messages that may wait for a server that does not read.
 const WRITE_BACKLOG: usize = 256;
+/// Answers that may wait beside them.
+const LATE_ANSWERS: usize = 2_048;
 /// Progress that may wait for a call that does not look.
 const PROGRESS_BACKLOG: usize = 512;
 
@@ -72,6 +75,8 @@ struct Shared {
     outgoing: mpsc::Sender<Value>,
     pending: Mutex<Pending>,
     next_id: AtomicI64,
+    /// Places for answers that wait until the server reads.
+    late: Arc<Semaphore>,
     closed: CancellationToken,
     closing: CancellationToken,
     options: PeerOptions,
@@ -114,6 +119,7 @@ impl Peer {
             outgoing,
             pending: Mutex::default(),
             next_id: AtomicI64::new(1),
+            late: Arc::new(Semaphore::new(LATE_ANSWERS)),
             closed: CancellationToken::new(),
             closing: CancellationToken::new(),
             options,
@@ -256,7 +262,7 @@ pub(crate) fn result_in(mut reply: Value) -> Result<Value, PeerError> {
     }
 }
 
-/// Progress in the order in which it came. When nobody looks, the newest replaces the one before.
+/// Progress in the order in which it came. When nobody looks, the furthest of the newest stays.
 #[derive(Default)]
 pub(crate) struct ProgressQueue {
     queue: Mutex<VecDeque<Value>>,
@@ -266,10 +272,17 @@ pub(crate) struct ProgressQueue {
 impl ProgressQueue {
     fn push(&self, message: Value) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.len() == PROGRESS_BACKLOG {
-            queue.pop_back();
+        let queue_is_full = queue.len() >= PROGRESS_BACKLOG;
+        let done = |message: &Value| message.pointer("/params/progress").and_then(Value::as_f64);
+        match queue.back_mut() {
+            // Out of order as they may be, the one that is furthest is not lost.
+            Some(last) if queue_is_full => {
+                if done(&message) >= done(last) {
+                    *last = message;
+                }
+            }
+            Some(_) | None => queue.push_back(message),
         }
-        queue.push_back(message);
         self.arrived.notify_one();
     }
 
@@ -371,7 +384,7 @@ impl Shared {
         match (method, message.get("id")) {
             (Some(_), Some(id)) if !id.is_null() => {
                 let shared = Arc::clone(self);
-                let send = Box::new(move |answer: &Value| shared.send_or_drop(answer));
+                let send = Box::new(move |answer: &Value| shared.answer(answer));
                 self.options.desk.take(message, of, send);
             }
             (Some("notifications/progress"), _) => self.progress(message),
@@ -423,6 +436,29 @@ impl Shared {
         if let Some(queue) = queue {
             queue.push(message);
         }
+    }
+
+    /// Sends an answer. While the server is busy it waits, as long as not too many do: a server that only asks and
+    /// never reads gets no more.
+    fn answer(self: &Arc<Self>, message: &Value) {
+        let Err(TrySendError::Full(message)) = self.outgoing.try_send(message.clone()) else {
+            self.options.traffic.record(WireDirection::Sent, message);
+            return;
+        };
+        let Ok(place) = Arc::clone(&self.late).try_acquire_owned() else {
+            tracing::debug!("answer to a server dropped: it does not read");
+            return;
+        };
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = shared.closing.cancelled() => {}
+                sent = shared.outgoing.send(message.clone()) => if sent.is_ok() {
+                    shared.options.traffic.record(WireDirection::Sent, &message);
+                },
+            }
+            drop(place);
+        });
     }
 
     fn send_or_drop(&self, message: &Value) {
