@@ -18,7 +18,7 @@ stop() {
 # Debian and Ubuntu packages, by what they are for.
 PACKAGES_CORE=(build-essential cmake pkg-config libclang-dev ca-certificates git)
 PACKAGES_WINDOW=(libwebkit2gtk-4.1-dev librsvg2-dev libssl-dev libgtk-3-dev libsoup-3.0-dev libxdo-dev)
-PACKAGES_TEST=(python3-venv webkit2gtk-driver xvfb dbus-x11 gnome-keyring chromium imagemagick
+PACKAGES_TEST=(python3-venv webkit2gtk-driver xvfb dbus-x11 gnome-keyring libglib2.0-bin chromium imagemagick
     fonts-noto-core fonts-noto-color-emoji fonts-noto-cjk)
 
 # need_packages REASON PACKAGE...: installs those that are missing, after saying which and why.
