@@ -14,6 +14,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lectern_core::guard::Guard;
 use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
 use lectern_mcp::{Host, HostOptions, ServerConfig};
 use tokio::sync::broadcast;
@@ -215,7 +216,8 @@ fn approvals(
 fn permissions(home: &Home, settings: &Settings, options: &EngineOptions, store: &Store) -> PermissionBook {
     let rules = settings.rules.iter().chain(&options.rules).cloned().collect();
     let (home, store, who) = (home.clone(), store.clone(), options.who.clone());
-    PermissionBook::new(Policy { rules }).keep_with(move |rule: &Rule| {
+    let guard = Guard::new(&home.path().display().to_string(), Home::GUARDED);
+    PermissionBook::new(Policy { rules }).guarding(guard).keep_with(move |rule: &Rule| {
         let kept = Settings::change(&home, |settings| {
             settings.rules.retain(|old| old.matches != rule.matches);
             settings.rules.push(rule.clone());

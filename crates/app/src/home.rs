@@ -39,6 +39,9 @@ impl Home {
         Ok(Self(path))
     }
 
+    /// The files that no tool writes without the user's word for that very call: who can write them decides what runs.
+    pub(crate) const GUARDED: [&str; 3] = ["settings.json", ".settings.lock", "conversations.sqlite"];
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.0

@@ -60,6 +60,9 @@ pub async fn ready(engine: &Engine, cancel: &CancellationToken) -> bool {
         if let ServerState::Failed { problem } = server.state {
             let detail = problem.detail.as_deref().map(|text| format!("\n{text}")).unwrap_or_default();
             let _ = writeln!(io::stderr(), "! {}", printable(&format!("{}{detail}", problem.message)));
+        } else if server.state == ServerState::NeedsApproval {
+            let said = format!("! {0} waits for your approval: lectern mcp approve {0}", server.id);
+            let _ = writeln!(io::stderr(), "{}", printable(&said));
         }
     }
     true

@@ -68,7 +68,7 @@ pub fn options(with: Servers) -> EngineOptions {
 pub fn state(state: &ServerState) -> String {
     match state {
         ServerState::Stopped => "stopped".to_owned(),
-        ServerState::NeedsApproval => "waits for your approval".to_owned(),
+        ServerState::NeedsApproval => "waits for your approval: lectern mcp approve".to_owned(),
         ServerState::NeedsSignIn => "waits until you sign in".to_owned(),
         ServerState::Starting { .. } => "starting".to_owned(),
         ServerState::Restarting { attempt, of, problem, .. } => {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::guard::Guard;
 use crate::ids::{ConversationId, ServerId, ToolName};
 use crate::message::ToolCall;
 use crate::permission::{Decision, Grant, Policy, Rule, RuleEffect, RuleMatch, decide};
@@ -23,6 +24,7 @@ pub struct PermissionBook {
     pages: Mutex<Pages>,
     changes: watch::Sender<()>,
     keep: Option<Keep>,
+    guard: Guard,
 }
 
 #[derive(Default)]
@@ -35,13 +37,24 @@ impl PermissionBook {
     /// With the user's standing rules.
     pub fn new(policy: Policy) -> Self {
         let pages = Pages { policy, granted: HashMap::new() };
-        Self { pages: Mutex::new(pages), changes: watch::Sender::default(), keep: None }
+        Self {
+            pages: Mutex::new(pages),
+            changes: watch::Sender::default(),
+            keep: None,
+            guard: Guard::default(),
+        }
     }
 
     /// Calls `keep` with each rule that an "always" makes, so that the app can write it to the settings.
     #[must_use]
     pub fn keep_with(self, keep: impl Fn(&Rule) + Send + Sync + 'static) -> Self {
         Self { keep: Some(Arc::new(keep)), ..self }
+    }
+
+    /// Asks about each call that reaches for these files, whatever the rules and grants say.
+    #[must_use]
+    pub fn guarding(self, guard: Guard) -> Self {
+        Self { guard, ..self }
     }
 
     /// Replaces the standing rules, e.g. when the settings changed. Questions that the new rules answer are answered.
@@ -94,9 +107,15 @@ impl PermissionBook {
             granted.is_some_and(|tools| tools.contains(&(spec.server.clone(), spec.name.clone())))
         };
         match decide(&pages.policy, call, spec) {
+            Decision::Ask | Decision::Allow(_) if self.is_guarded(call) => Decision::Ask,
             Decision::Ask if granted() => Decision::Allow(Some(allow(&spec.name))),
             decision @ (Decision::Ask | Decision::Allow(_) | Decision::Deny(_)) => decision,
         }
+    }
+
+    /// Whether a call reaches for a guarded file; a grant for more than once would not hold for it.
+    pub(crate) fn is_guarded(&self, call: &ToolCall) -> bool {
+        self.guard.is_reached_by(&call.arguments)
     }
 
     /// Notes what the user granted.

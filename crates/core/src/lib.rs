@@ -54,6 +54,7 @@ pub mod clock;
 pub mod event;
 pub mod form;
 pub mod grants;
+pub mod guard;
 pub mod history;
 pub mod ids;
 pub mod message;

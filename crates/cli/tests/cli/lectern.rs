@@ -64,6 +64,11 @@ impl Lectern {
         finish(command, stdin)
     }
 
+    /// Starts anything.
+    pub fn start(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
+        self.command(args).spawn().unwrap()
+    }
+
     /// Starts `ask --json`.
     pub fn begin(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Running {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());

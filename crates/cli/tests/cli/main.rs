@@ -16,3 +16,4 @@ mod mcp;
 mod permissions;
 mod servers;
 mod stopping;
+mod trust;

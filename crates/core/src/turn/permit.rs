@@ -58,7 +58,10 @@ pub(super) fn write_down(
 async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Verdict {
     let mut changes = turn.input.permissions.changes();
     let mut answer = turn.questions.ask(&call.id);
-    let choices = vec![Grant::Once, Grant::Conversation, Grant::Always];
+    let choices = match turn.input.permissions.is_guarded(call) {
+        true => vec![Grant::Once],
+        false => vec![Grant::Once, Grant::Conversation, Grant::Always],
+    };
     turn.journal.tell(EventKind::PermissionRequested { call: call.clone(), choices });
     let verdict = loop {
         tokio::select! {

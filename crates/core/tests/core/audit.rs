@@ -1,12 +1,14 @@
 //! The audit log: what it says of each end that a call can have, and that it only grows.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use lectern_core::guard::Guard;
 use lectern_core::permission::{RuleEffect, RuleMatch};
 use lectern_core::store::{AUDIT_ARGUMENTS, AuditDecision, AuditEntry, AuditKind, AuditQuery};
 use lectern_core::testing::{Behaviour, ScriptedTools, calls, calls_all, says, tool};
 use lectern_core::{
-    Actor, EventKind, Grant, PermissionAnswer, Policy, Rule, Store, ToolOutcome, TurnOutcome,
+    Actor, EventKind, Grant, PermissionAnswer, PermissionBook, Policy, Rule, Store, ToolOutcome, TurnOutcome,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -223,4 +225,25 @@ async fn a_result_that_orders_a_call_changes_nothing_about_consent() {
     let ran: Vec<String> = app.tools.calls().iter().map(|record| record.call.tool.to_string()).collect();
     assert_eq!(ran, ["reads"]);
     assert_eq!(told(&app)[1].0, AuditDecision::Denied);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_apps_own_files_are_asked_about_whatever_the_rules_say() {
+    let tools = ScriptedTools::new().with(tool("write_file", true), Behaviour::Answers("written"));
+    let write = |path: &str| calls("write_file", json!({"path": path, "text": "{}"}));
+    let script = [write("/home/me/notes/a.md"), write("/home/me/lectern/settings.json"), says("Sorry.")];
+    let mut app = App::start(script, tools);
+    let allow = Rule { matches: RuleMatch::Everything, effect: RuleEffect::Allow };
+    let book = PermissionBook::new(Policy { rules: vec![allow] });
+    app.permissions = Arc::new(book.guarding(Guard::new("/home/me/lectern", ["settings.json"])));
+    let turn = app.send("go");
+    let choices = until(&turn, |kind| match kind {
+        EventKind::PermissionRequested { choices, .. } => Some(choices.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(choices, [Grant::Once]);
+    answer(&turn, PermissionAnswer::Deny).await;
+    finish(&turn).await;
+    assert_eq!(app.tools.calls().len(), 1, "the ordinary file alone was written");
 }

@@ -43,7 +43,7 @@ impl Engine {
             Some(id) => id.clone(),
             None => self.free_name(&draft.name)?,
         };
-        let old_approved = old.as_ref().is_none_or(|old| self.is_approved(old));
+        let all_seen = is_whole(&draft.transport) || old.as_ref().is_none_or(|old| self.is_approved(old));
         let (mut config, secrets) = drafted(&id, old.as_ref(), draft.transport)?;
         if let Some(old) = old {
             config = ServerConfig { transport: config.transport, ..old };
@@ -55,8 +55,8 @@ impl Engine {
         for (name, value) in secrets {
             self.0.secrets.keep(&secret_key(&name), &value).await.map_err(|error| of_secrets(&error))?;
         }
-        // What was changed behind the form's back was in no form, and is shown before it is approved.
-        if old_approved {
+        // What was changed behind the form's back, and is kept by it, was in no form; it is shown before it is approved.
+        if all_seen {
             self.approve(&config)?;
         }
         self.put_server(config).await
@@ -310,6 +310,17 @@ impl Drafting<'_> {
         let placeholder = format!("${{secret:{name}}}");
         self.secrets.push((name, text));
         placeholder
+    }
+}
+
+/// Whether a form says everything itself and keeps nothing that it did not show.
+fn is_whole(transport: &DraftTransport) -> bool {
+    let named = |values: &[DraftNamed]| !values.iter().any(|named| matches!(named.value, DraftValue::Keep));
+    match transport {
+        DraftTransport::Stdio { args, env, .. } => {
+            named(env) && !args.iter().any(|arg| matches!(arg, DraftArgument::Keep { .. }))
+        }
+        DraftTransport::Http { url, headers } => named(headers) && url.is_some(),
     }
 }
 
