@@ -22,7 +22,7 @@ const KEPT_BYTES: usize = 4 << 20;
 /// Bytes of one message that are kept, more or less: what is cut is replaced by a note.
 const MESSAGE_BYTES: usize = 64 << 10;
 /// Bytes of one text inside a message that are kept.
-const TEXT_BYTES: usize = 16 << 10;
+const TEXT_BYTES: usize = 32 << 10;
 /// How far behind a cut a secret may reach.
 const LONGEST_SECRET: usize = 8 << 10;
 
@@ -78,7 +78,7 @@ struct Record {
     /// Whether it is a request or a notification; the method is its own then.
     asks: bool,
     method: Option<Arc<str>>,
-    text: Box<str>,
+    text: Box<[u8]>,
 }
 
 impl Kept {
@@ -139,7 +139,7 @@ impl Traffic {
     }
 
     fn read(&self, number: u64, record: &Record) -> TrafficMessage {
-        let message = serde_json::from_str(&record.text).unwrap_or(Value::Null);
+        let message = serde_json::from_slice(&record.text).unwrap_or(Value::Null);
         let message = self.mask.value(message);
         TrafficMessage {
             number,
@@ -159,8 +159,8 @@ impl Traffic {
 }
 
 /// The message as JSON with its long parts cut, and how long it was.
-fn shortened(message: &Value, mask: &Mask) -> (String, usize) {
-    let mut writer = Writer { out: String::with_capacity(256), cut: false, mask };
+fn shortened(message: &Value, mask: &Mask) -> (Vec<u8>, usize) {
+    let mut writer = Writer { out: Vec::with_capacity(256), cut: false, mask };
     writer.value(message);
     if !writer.cut {
         let bytes = writer.out.len();
@@ -187,7 +187,7 @@ impl std::io::Write for Counter {
 
 /// Writes JSON until there is no room; then notes take the place of what is left. Always valid JSON.
 struct Writer<'a> {
-    out: String,
+    out: Vec<u8>,
     cut: bool,
     mask: &'a Mask,
 }
@@ -200,15 +200,15 @@ impl Writer<'_> {
             Value::Array(items) => self.note(&format!("[… {} items cut]", items.len())),
             Value::Object(fields) if fields.is_empty() || self.has_room() => self.object(fields),
             Value::Object(fields) => self.note(&format!("[… {} fields cut]", fields.len())),
-            Value::Null | Value::Bool(_) | Value::Number(_) => self.out.push_str(&value.to_string()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.json(value),
         }
     }
 
     fn array(&mut self, items: &[Value]) {
-        self.out.push('[');
+        self.out.push(b'[');
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
-                self.out.push(',');
+                self.out.push(b',');
             }
             if !self.has_room() {
                 self.note(&format!("[… {} items cut]", items.len() - index));
@@ -216,12 +216,12 @@ impl Writer<'_> {
             }
             self.value(item);
         }
-        self.out.push(']');
+        self.out.push(b']');
     }
 
     fn object(&mut self, fields: &serde_json::Map<String, Value>) {
         let outermost = self.out.is_empty();
-        self.out.push('{');
+        self.out.push(b'{');
         let mut left_out = 0_usize;
         let mut first = true;
         for (name, value) in fields {
@@ -232,22 +232,22 @@ impl Writer<'_> {
                 continue;
             }
             if !std::mem::take(&mut first) {
-                self.out.push(',');
+                self.out.push(b',');
             }
             self.text(name);
-            self.out.push(':');
+            self.out.push(b':');
             self.value(value);
         }
         if left_out > 0 {
-            self.out.push_str(if first { "\"…\":" } else { ",\"…\":" });
+            self.out.extend_from_slice(if first { "\"…\":" } else { ",\"…\":" }.as_bytes());
             self.note(&format!("[{left_out} fields cut]"));
         }
-        self.out.push('}');
+        self.out.push(b'}');
     }
 
     fn text(&mut self, text: &str) {
         if text.len() <= TEXT_BYTES && (text.len() < 256 || self.has_room()) {
-            self.out.push_str(&Value::from(text).to_string());
+            self.json(text);
             return;
         }
         let room = if self.has_room() { TEXT_BYTES } else { 64 };
@@ -259,7 +259,12 @@ impl Writer<'_> {
 
     fn note(&mut self, note: &str) {
         self.cut = true;
-        self.out.push_str(&Value::from(note).to_string());
+        self.json(note);
+    }
+
+    fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
+        // A text or a number always serialises, and memory takes everything.
+        let _ = serde_json::to_writer(&mut self.out, value);
     }
 
     fn has_room(&self) -> bool {
