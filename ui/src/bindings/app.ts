@@ -112,15 +112,28 @@ server: ServerId,
 uri: string, };
 
 /**
+ * What an entry is about.
+ */
+export type AuditAbout = "call" | "approval" | "permission" | "server";
+
+/**
  * One line of the audit log.
  */
 export type AuditEntry = { 
+/**
+ * Counts up; what comes later has a greater one.
+ */
+id: number, 
 /**
  * When.
  */
 at: string, 
 /**
- * Who decided: `user`, `rule`, `default`, or the shell that had no one to ask.
+ * What it is about.
+ */
+about: AuditAbout, 
+/**
+ * Who acted: `window`, `cli`, or `api:` and the name of a key.
  */
 who: string, 
 /**
@@ -132,23 +145,27 @@ conversation: ConversationId | null,
  */
 server: ServerId | null, 
 /**
- * Which tool.
+ * Which tool, by its public name.
  */
-tool: ToolName, 
+tool: ToolName | null, 
 /**
- * With what, secrets masked.
+ * With what, secrets masked; `{"cut": true, "bytes", "start"}` when it is long. Only of calls.
  */
-arguments: unknown, 
+arguments: unknown | null, 
 /**
- * What was decided.
+ * SHA-256 of the arguments as the call had them, in hex.
  */
-decision: AuditVerdict, 
+arguments_hash: string | null, 
 /**
- * By which rule.
+ * What was decided. Only of calls.
+ */
+decision: AuditVerdict | null, 
+/**
+ * By which rule (`user: once`, `rule: server notes`, `read-only`); or what was approved, set, added.
  */
 rule: string | null, 
 /**
- * What came of it; none when it did not run or runs still.
+ * What came of it; none when it did not run, runs still, or was never finished.
  */
 outcome: ToolOutcome | null, 
 /**
@@ -167,7 +184,7 @@ duration_ms: number | null, };
 /**
  * What was decided.
  */
-export type AuditVerdict = "allowed" | "denied";
+export type AuditVerdict = "allowed" | "denied" | "cancelled" | "refused";
 
 /**
  * Whether somebody is signed in at a remote server.
