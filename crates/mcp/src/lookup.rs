@@ -67,18 +67,36 @@ fn on_path(command: &str, path: &OsStr) -> Option<PathBuf> {
     }
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())
-        .flat_map(|dir| suffixes().iter().map(move |suffix| dir.join(format!("{command}{suffix}"))))
+        .flat_map(|dir| names(command).into_iter().map(move |name| dir.join(name)))
         .find(|program| runnable(program) == Some(true))
 }
 
+/// The names of files that a command may stand for.
 #[cfg(unix)]
-fn suffixes() -> &'static [&'static str] {
-    &[""]
+fn names(command: &str) -> Vec<String> {
+    vec![command.to_owned()]
 }
 
+/// The names of files that a command may stand for.
 #[cfg(not(unix))]
-fn suffixes() -> &'static [&'static str] {
-    &["", ".exe", ".cmd", ".bat"]
+fn names(command: &str) -> Vec<String> {
+    let endings = process::variable("PATHEXT").and_then(|endings| endings.into_string().ok());
+    with_endings(command, endings.as_deref())
+}
+
+/// A command with the endings of PATHEXT. Without one only if it has one itself: beside `npx.cmd` lies a script `npx` that
+/// Windows can't run.
+#[cfg(any(test, not(unix)))]
+fn with_endings(command: &str, endings: Option<&str>) -> Vec<String> {
+    // What std can run: it gives `.cmd` and `.bat` to `cmd.exe`, with each argument quoted for it.
+    const RUN: [&str; 4] = [".com", ".exe", ".bat", ".cmd"];
+    let endings = endings.unwrap_or(".COM;.EXE;.BAT;.CMD").to_ascii_lowercase();
+    let endings: Vec<&str> = endings.split(';').filter(|ending| RUN.contains(ending)).collect();
+    let lower = command.to_ascii_lowercase();
+    if endings.iter().any(|ending| lower.ends_with(ending)) {
+        return vec![command.to_owned()];
+    }
+    endings.iter().map(|ending| format!("{command}{ending}")).collect()
 }
 
 /// Whether a file can be run; none when it is not there.
@@ -161,5 +179,15 @@ mod tests {
         let output = format!("Welcome!\n{mark}/a:/b{mark}\nbye");
         assert_eq!(path_in(output.as_bytes()), Some("/a:/b".into()));
         assert_eq!(path_in(b"Welcome!"), None);
+    }
+
+    #[test]
+    fn on_windows_a_command_stands_for_what_can_be_run() {
+        assert_eq!(
+            with_endings("npx", Some(".COM;.EXE;.BAT;.CMD;.VBS")),
+            ["npx.com", "npx.exe", "npx.bat", "npx.cmd"]
+        );
+        assert_eq!(with_endings("npx.CMD", None), ["npx.CMD"]);
+        assert_eq!(with_endings("python3.11", Some(".EXE")), ["python3.11.exe"]);
     }
 }

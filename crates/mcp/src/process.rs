@@ -94,7 +94,7 @@ impl Process {
             command.current_dir(cwd);
         }
         let mut child = spawn(command).await?;
-        let group = child.id().and_then(Group::led_by);
+        let group = Group::led_by(&child);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -270,17 +270,53 @@ fn exit_of(status: std::process::ExitStatus) -> Exit {
     status.code().map_or(Exit::Unknown, Exit::Code)
 }
 
-/// A process group.
+/// A process group; on Windows a job object, which ends all that is in it when its last handle is closed, also by the
+/// end of the app.
 struct Group {
     #[cfg(unix)]
     id: libc::pid_t,
+    #[cfg(windows)]
+    _job: win32job::Job,
+}
+
+#[cfg(windows)]
+impl Group {
+    fn led_by(child: &Child) -> Option<Self> {
+        let mut limits = win32job::ExtendedLimitInfo::new();
+        limits.limit_kill_on_job_close();
+        let job = win32job::Job::create_with_limit_info(&limits);
+        // What the child starts before it is in the job is not; it has had no time to start anything.
+        let joined = job.and_then(|job| {
+            job.assign_process(child.raw_handle().map_or(0, |handle| handle as isize))?;
+            Ok(job)
+        });
+        match joined {
+            Ok(job) => Some(Self { _job: job }),
+            Err(error) => {
+                tracing::warn!(%error, "no job object for a server");
+                None
+            }
+        }
+    }
+
+    /// There is nothing between asking (the end of its input) and ending.
+    fn is_alive(&self) -> bool {
+        false
+    }
+
+    fn terminate(&self) {}
+
+    /// Dropping the job ends what is in it.
+    fn kill(self) {}
+
+    async fn wait_gone(&self, _: Duration) {}
 }
 
 #[cfg(unix)]
 impl Group {
-    fn led_by(child: u32) -> Option<Self> {
+    fn led_by(child: &Child) -> Option<Self> {
         // 0 and 1 would mean our own group and everybody's.
-        let id = libc::pid_t::try_from(child).ok().filter(|id| *id > 1)?;
+        let id = libc::pid_t::try_from(child.id()?).ok().filter(|id| *id > 1)?;
         crate::reaper::watch(id);
         Some(Self { id })
     }
@@ -316,9 +352,9 @@ impl Group {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 impl Group {
-    fn led_by(_: u32) -> Option<Self> {
+    fn led_by(_: &Child) -> Option<Self> {
         None
     }
     fn is_alive(&self) -> bool {
