@@ -71,11 +71,6 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
     ]
 }
 
-/// What the engine can't do yet.
-fn missing<T>() -> Result<T, Problem> {
-    Err(Problem::new("not_available", "this version of Lectern can’t do that yet"))
-}
-
 /// Waits for a system dialog without holding a thread; none when the user closed it.
 async fn chosen(
     show: impl FnOnce(Box<dyn FnOnce(Option<FilePath>) + Send>),

@@ -4,7 +4,7 @@ use lectern_app::view::{DoctorCheck, DoctorReport, LogPage, Problem, ServerDraft
 use lectern_core::{RuleEffect, ServerId, ToolName};
 use tauri::ipc::Channel;
 
-use super::{Desk, missing};
+use super::Desk;
 
 #[tauri::command]
 pub async fn server_log(desk: Desk<'_>, id: ServerId, after: u64) -> Result<LogPage, Problem> {
@@ -43,8 +43,7 @@ pub async fn set_server_trusted(desk: Desk<'_>, id: ServerId, trusted: bool) -> 
 
 #[tauri::command]
 pub async fn approve_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    let _ = (desk, id);
-    missing()
+    desk.engine().await?.approve_server(&id)
 }
 
 #[tauri::command]
@@ -78,8 +77,7 @@ pub async fn set_tool_permission(
     tool: ToolName,
     permission: Option<RuleEffect>,
 ) -> Result<(), Problem> {
-    let _ = (desk, tool, permission);
-    missing()
+    desk.engine().await?.set_tool_permission(&tool, permission)
 }
 
 #[tauri::command]
@@ -88,14 +86,12 @@ pub async fn set_server_permission(
     id: ServerId,
     permission: Option<RuleEffect>,
 ) -> Result<(), Problem> {
-    let _ = (desk, id, permission);
-    missing()
+    desk.engine().await?.set_server_permission(&id, permission)
 }
 
 #[tauri::command]
 pub async fn accept_tool(desk: Desk<'_>, tool: ToolName) -> Result<(), Problem> {
-    let _ = (desk, tool);
-    missing()
+    desk.engine().await?.accept_tool(&tool)
 }
 
 #[tauri::command]
@@ -104,6 +100,9 @@ pub async fn doctor(
     id: ServerId,
     on_check: Channel<DoctorCheck>,
 ) -> Result<DoctorReport, Problem> {
-    let _ = (desk, id, on_check);
-    missing()
+    let tell = |check: &DoctorCheck| {
+        // A page that was loaded anew hears no more; the examination ends all the same.
+        let _ = on_check.send(check.clone());
+    };
+    desk.engine().await?.doctor(&id, tell).await
 }
