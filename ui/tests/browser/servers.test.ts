@@ -221,6 +221,14 @@ it("tools have rules; a changed one shows its difference and is accepted", async
     () => book.getAttribute("data-enabled"),
     (seen) => expect(seen).toBe("true"),
   );
+  // A new one is offered all the same, and says that it is new.
+  const refund = page.locator('[data-tool="tickets__refund"]');
+  expect(await refund.innerText()).toContain("came after you approved the server");
+  await refund.getByRole("button", { name: "I have seen it" }).click();
+  await eventually(
+    () => refund.innerText(),
+    (seen) => expect(seen).not.toContain("came after"),
+  );
   const rule = page.getByRole("combobox", { name: "Rule for search" });
   await rule.selectOption("deny");
   await eventually(

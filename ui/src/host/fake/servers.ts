@@ -171,6 +171,10 @@ const tickets: ServerView = {
   tools: [
     tool("tickets", "search", "Searches trains between two places on a day.", true),
     changedTool,
+    {
+      ...tool("tickets", "refund", "Gives money back."),
+      changed: { before: null, after: { name: "refund", description: "Gives money back." } },
+    },
     ...Array.from({ length: 9 }, (_, index) =>
       tool("tickets", `a_tool_with_quite_a_long_name_${index + 1}`, `Does thing number ${index + 1}. `.repeat(12)),
     ),

@@ -208,6 +208,7 @@ export const en = {
   "servers.schema": "Arguments it takes",
   "servers.searchTools": "Search tools",
   "servers.secret": "secret",
+  "servers.seen": "I have seen it",
   "servers.signIn": "Sign in",
   "servers.start": "Start",
   "servers.startOf": "Start {name}",
@@ -222,6 +223,10 @@ export const en = {
   "servers.timeout": "A call may take",
   "servers.timeoutStandard": "60 s without progress",
   "servers.toolChanged": "This tool is different from what you accepted. It is not offered until you have seen it.",
+  "servers.toolHides":
+    "This tool’s definition holds characters that can’t be seen. It is not offered until you have seen it.",
+  "servers.toolNew":
+    "This tool came after you approved the server. What it says of itself is not believed until you have seen it.",
   "servers.toolOff": "This tool is not offered to models.",
   "servers.toolsChanged": "{n} tool changed and waits for you. | {n} tools changed and wait for you.",
   "servers.trusted": "I trust this server",

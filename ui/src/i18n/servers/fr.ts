@@ -212,6 +212,7 @@ export const fr: Record<keyof typeof en, string> = {
   "servers.schema": "Arguments acceptés",
   "servers.searchTools": "Chercher des outils",
   "servers.secret": "secret",
+  "servers.seen": "Je l’ai vu",
   "servers.signIn": "Se connecter",
   "servers.start": "Démarrer",
   "servers.startOf": "Démarrer {name}",
@@ -227,6 +228,10 @@ export const fr: Record<keyof typeof en, string> = {
   "servers.timeoutStandard": "60 s sans progrès",
   "servers.toolChanged":
     "Cet outil n’est plus celui que vous aviez accepté. Il n’est pas proposé avant que vous l’ayez vu.",
+  "servers.toolHides":
+    "La définition de cet outil contient des caractères invisibles. Il n’est pas proposé avant que vous l’ayez vue.",
+  "servers.toolNew":
+    "Cet outil est arrivé après votre accord. On ne croit pas ce qu’il dit de lui-même avant que vous l’ayez vu.",
   "servers.toolOff": "Cet outil n’est pas proposé aux modèles.",
   "servers.toolsChanged": "{n} outil a changé et vous attend. | {n} outils ont changé et vous attendent.",
   "servers.trusted": "Je fais confiance à ce serveur",
