@@ -15,6 +15,9 @@ use super::reach::{Reach, is_loopback};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// A connection is not used again after this time. Node and uvicorn close theirs after 5 s, and a request that meets the
+/// end of its connection may not be sent twice.
+const IDLE: Duration = Duration::from_secs(4);
 /// A connection on which nothing comes is asked for a sign of life after this time.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// A request to an address that a server named, as a whole.
@@ -95,6 +98,7 @@ fn base() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(concat!("lectern/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_LIMIT)
+        .pool_idle_timeout(IDLE)
         .tcp_keepalive(KEEPALIVE)
         .tcp_keepalive_interval(KEEPALIVE)
         .tcp_keepalive_retries(2)
