@@ -84,7 +84,9 @@ const tools = {
   },
 };
 
-const listed = Object.keys(tools).map((name) => ({
+// A third argument names the only tool that is listed.
+const shown = Object.keys(tools).filter((name) => !process.argv[3] || name === process.argv[3]);
+const listed = shown.map((name) => ({
   name,
   inputSchema: { type: "object" },
   annotations: { readOnlyHint: name === "counter" },

@@ -82,3 +82,80 @@ fn a_server_that_does_not_start_is_said_and_stops_nobody() {
     assert_eq!(value["servers"][0]["state"]["type"], "failed");
     assert_eq!(value["servers"][0]["state"]["problem"]["code"], "server_command_not_found");
 }
+
+/// A server of the modern era that wants input twice, and has nothing else.
+fn asking(lectern: &Lectern) -> String {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers/asks.mjs");
+    config(lectern, "kitchen", &[script.to_str().unwrap(), "modern", "rounds"])
+}
+
+#[test]
+fn without_a_person_a_servers_question_is_declined_even_with_yes() {
+    let lectern = Lectern::new();
+    let asked = lectern.ask(["--yes", "--mcp-config", &asking(&lectern), "Call the tool rounds"]);
+    assert!(asked.results()[0].text().contains(r#""action":"decline""#), "{:?}", asked.results());
+    assert!(asked.ran.err.contains("a question of kitchen was declined"), "{}", asked.ran.err);
+}
+
+#[test]
+fn forms_take_their_defaults_when_that_was_said() {
+    let lectern = Lectern::new();
+    let file = asking(&lectern);
+    let asked = lectern.ask([
+        "--yes",
+        "--elicitation",
+        "accept-defaults",
+        "--mcp-config",
+        &file,
+        "Call the tool rounds",
+    ]);
+    assert!(asked.results()[0].text().contains(r#""second":"bread""#), "{:?}", asked.results());
+    let questions = asked.events.iter().filter(|event| matches!(event.kind, EventKind::QuestionAsked { .. }));
+    assert_eq!(questions.count(), 2);
+}
+
+/// The user's message, from the first event.
+fn message(asked: &crate::lectern::Asked) -> Value {
+    match &asked.events[0].kind {
+        EventKind::TurnStarted { message, .. } => serde_json::to_value(message).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_message_takes_resources_along_and_runs_prompts() {
+    let lectern = Lectern::new();
+    let file = everything(&lectern);
+    let text = "What is in @everything:demo://resource/dynamic/text/1?";
+    let attached = message(&lectern.ask(["--mcp-config", &file, text]));
+    assert_eq!(attached["parts"][0]["text"], text);
+    assert_eq!(attached["parts"][1]["uri"], "demo://resource/dynamic/text/1");
+    assert!(attached["parts"][1]["text"].as_str().unwrap().contains("Resource 1"));
+    let prompted = message(&lectern.ask(["--mcp-config", &file, "/everything:args-prompt city=Lyon"]));
+    assert!(prompted["parts"][0]["text"].as_str().unwrap().contains("Lyon"), "{prompted}");
+
+    for (bad, word) in [
+        ("/nobody:x", "nobody"),
+        ("/everything:nothing", "nothing"),
+        ("/everything:args-prompt", "`city`"),
+        ("/everything:args-prompt city", "name=value"),
+        ("see @everything:demo://no/such", "resources/read"),
+    ] {
+        let ran = lectern.run(["ask", "--mcp-config", &file, bad]);
+        assert!(ran.code != Some(0) && ran.err.contains(word), "{bad}: {ran:?}");
+    }
+}
+
+#[test]
+fn resources_and_prompts_are_listed() {
+    let lectern = Lectern::new();
+    let file = everything(&lectern);
+    let ran = lectern.run(["mcp", "resources", "--mcp-config", &file, "--json"]);
+    let listed: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(listed["servers"][0]["server"], "everything");
+    assert!(listed["servers"][0]["templates"].as_array().is_some_and(|all| !all.is_empty()), "{listed}");
+    let ran = lectern.run(["mcp", "prompts", "everything", "--mcp-config", &file]);
+    assert!(ran.out.contains("/everything:args-prompt city=… [state=…]"), "{ran:?}");
+    let ran = lectern.run(["mcp", "prompts", "nobody", "--mcp-config", &file]);
+    assert!(ran.code != Some(0) && ran.err.contains("there is no server `nobody`"), "{ran:?}");
+}
