@@ -113,6 +113,7 @@ impl Engine {
         };
         let engine = Self(Arc::new(inner));
         engine.follow_servers();
+        engine.follow_settings();
         Ok(engine)
     }
 

@@ -6,6 +6,7 @@
 mod bundles;
 mod edit;
 mod exports;
+mod follow;
 mod hosts;
 mod imports;
 mod notes;

@@ -75,8 +75,3 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, mcp: Mcp) -> Result<E
         Mcp::Prompts(asked) => prompts::run(home()?, asked).await,
     }
 }
-
-/// What a subcommand says until it is there.
-fn unfinished(what: &str) -> Problem {
-    Problem::new("unfinished", format!("`lectern mcp {what}` is not there yet"))
-}

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use lectern_app::view::{AppNews, Problem, SendReceipt, SendRequest, ServerState};
+use lectern_app::view::{
+    AppNews, DraftTransport, Problem, SendReceipt, SendRequest, ServerDraft, ServerState,
+};
 use lectern_app::{Engine, EngineOptions, Home, News};
 use lectern_core::{ConversationId, Event, EventKind, ServerId};
 use serde_json::Value;
@@ -185,4 +187,90 @@ async fn ending_stops_a_running_turn_and_stores_it() {
     let view = opened.engine.conversation(&receipt.conversation).unwrap();
     let last = view.turns[0].events.last().map(|event| &event.kind);
     assert!(matches!(last, Some(EventKind::TurnFinished { .. })), "{last:?}");
+}
+
+fn servers(news: AppNews) -> Option<Vec<lectern_app::view::ServerView>> {
+    match news {
+        AppNews::ServersChanged { servers } => Some(servers),
+        _ => None,
+    }
+}
+
+/// A server that can't be found, as a form gives it.
+fn draft(name: &str) -> ServerDraft {
+    let command = "no-such-program-here".to_owned();
+    ServerDraft {
+        id: None,
+        name: name.to_owned(),
+        transport: DraftTransport::Stdio { command, args: Vec::new(), env: Vec::new(), cwd: None },
+        enabled: true,
+        timeout_s: Some(7),
+        trusted: false,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_are_saved_switched_off_removed_and_brought_back() {
+    let opened = Opened::fresh();
+    let engine = &opened.engine;
+    let ids = || engine.servers().into_iter().map(|server| server.id.0).collect::<Vec<_>>();
+    for name in ["one", "two", "three"] {
+        engine.save_server(draft(name)).await.unwrap();
+    }
+    assert_eq!(engine.save_server(draft("two")).await.unwrap_err().code, "server_exists");
+    assert_eq!(engine.save_server(draft("notes")).await.unwrap_err().code, "server_exists");
+    engine.servers_ready().await;
+    let two = ServerId::from("two");
+    assert!(matches!(engine.server(&two).unwrap().state, ServerState::Failed { .. }), "it was started");
+    engine.set_server_enabled(&two, false).await.unwrap();
+    let off = engine.server(&two).unwrap();
+    assert_eq!((off.enabled, off.timeout_s), (false, Some(7)));
+    assert!(matches!(off.state, ServerState::Stopped), "{:?}", off.state);
+
+    let token = engine.remove_server(&two).await.unwrap();
+    assert_eq!(ids(), ["notes", "one", "three"]);
+    assert_eq!(engine.remove_server(&two).await.unwrap_err().code, "unknown_server");
+    assert_eq!(engine.remove_server(&"notes".into()).await.unwrap_err().code, "built_in_server");
+    let back = engine.restore_server(&token).await.unwrap();
+    assert!(!back.enabled, "as it was");
+    assert_eq!(engine.restore_server(&token).await.unwrap_err().code, "nothing_to_undo");
+    let text = fs::read_to_string(engine.home().settings()).unwrap();
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    let kept: Vec<&String> = settings["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(kept, ["one", "two", "three"], "at its old place");
+
+    let mut changed = draft("two");
+    changed.id = Some(two.clone());
+    changed.enabled = true;
+    changed.transport =
+        DraftTransport::Http { url: Some("http://127.0.0.1:9/mcp".into()), headers: Vec::new() };
+    assert_eq!(engine.save_server(changed).await.unwrap().command, "http://127.0.0.1:9/mcp");
+    engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_process_changes_applies_without_a_restart() {
+    let opened = Opened::fresh();
+    let engine = &opened.engine;
+    let mut news = engine.subscribe();
+    let home = engine.home().path().to_owned();
+    let lectern = async |args: &[&str]| {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_lectern"));
+        command.args(args).env("LECTERN_HOME", &home).env("LECTERN_KEYRING", "off");
+        let output = command.output().await.unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let id = ServerId::from("x");
+    lectern(&["mcp", "add", "x", "--", "no-such-program-here"]).await;
+    let there = |news| servers(news).filter(|servers| servers.iter().any(|server| server.id == id));
+    until(&mut news, there).await;
+    engine.servers_ready().await;
+    let ServerState::Failed { problem } = engine.server(&id).unwrap().state else {
+        panic!("it was not started")
+    };
+    assert_eq!(problem.code, "server_command_not_found");
+    lectern(&["mcp", "remove", "x"]).await;
+    let gone = |news| servers(news).filter(|servers| servers.iter().all(|server| server.id != id));
+    until(&mut news, gone).await;
+    engine.shutdown().await;
 }

@@ -175,3 +175,72 @@ fn settings_with_a_broken_server_still_work() {
     assert_eq!(lectern.run(["mcp", "remove", "notes2"]).code, Some(0));
     assert_eq!(settings(&lectern)["mcpServers"], json!({"bad": {"command": "y"}}));
 }
+
+#[cfg(unix)]
+#[test]
+fn secrets_of_the_users_shell_reach_no_server() {
+    let lectern = Lectern::new();
+    let told = lectern.home().join("told");
+    let script = format!("env > '{}'; exit 3", told.display());
+    let added = lectern.run(["mcp", "add", "tell", "-e", "MINE=${env:CHOSEN}", "--", "sh", "-c", &script]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let shell = [
+        ("GITHUB_TOKEN", "ghp-of-the-shell"),
+        ("AWS_SECRET_ACCESS_KEY", "aws-of-the-shell"),
+        ("AWS_PROFILE", "profile-of-the-shell"),
+        ("OPENAI_API_KEY", "sk-of-the-shell"),
+        ("NPM_TOKEN", "npm-of-the-shell"),
+        ("SSH_AUTH_SOCK", "/socket-of-the-shell"),
+        ("LECTERN_SECRET_OTHER", "other-of-the-shell"),
+        ("DATABASE_URL", "postgres://me:of-the-shell@h/x"),
+        ("CHOSEN", "chosen"),
+    ];
+    lectern.run_within(&shell, "", &["mcp", "restart", "tell"]);
+    let env = fs::read_to_string(told).unwrap();
+    assert!(env.contains("MINE=chosen") && env.contains("PATH="), "{env}");
+    assert!(!env.contains("of-the-shell") && !env.contains("LECTERN"), "{env}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bundle_is_shown_first_and_unpacked_when_it_is_imported() {
+    use std::io::Write;
+
+    let lectern = Lectern::new();
+    let manifest = json!({"manifest_version": "0.3", "name": "My Bundle", "version": "1",
+        "server": {"type": "binary", "entry_point": "run.sh",
+            "mcp_config": {"command": "${__dirname}/run.sh", "args": ["${user_config.dirs}"], "env": {"TOKEN": "${user_config.token}"}}},
+        "user_config": {"token": {"type": "string", "title": "Token", "sensitive": true, "required": true},
+            "dirs": {"type": "directory", "title": "Folders", "multiple": true, "default": ["/a", "/b"]}}});
+    let file = lectern.home().join("my.mcpb");
+    let mut zip = zip::ZipWriter::new(fs::File::create(&file).unwrap());
+    let plain = zip::write::SimpleFileOptions::default();
+    zip.start_file("manifest.json", plain).unwrap();
+    zip.write_all(manifest.to_string().as_bytes()).unwrap();
+    zip.start_file("run.sh", plain).unwrap();
+    let script = format!("#!/bin/sh\nprintf '%s|' \"$TOKEN\" \"$@\" > '{}/told'\n", lectern.home().display());
+    zip.write_all(script.as_bytes()).unwrap();
+    zip.finish().unwrap();
+
+    let file = file.to_str().unwrap();
+    let preview = first_line(&lectern.run(["mcp", "import", file, "--json"]));
+    let shown = &preview["preview"]["servers"][0];
+    assert_eq!(shown["env_names"], json!(["TOKEN"]));
+    assert_eq!(shown["inputs"][1]["id"], "My Bundle/token");
+    assert_eq!(shown["inputs"][1]["password"], true);
+    let bundles = lectern.home().join("bundles");
+    assert!(!bundles.exists(), "a look unpacks nothing");
+    let imported = lectern.run(["mcp", "import", file, "--yes"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let entry = settings(&lectern)["mcpServers"]["My Bundle"].clone();
+    assert_eq!(shown["command_line"].as_str().unwrap().split(' ').next(), entry["command"].as_str());
+    assert_eq!(entry["args"], json!(["/a", "/b"]));
+    lectern.run_within(
+        &[("LECTERN_INPUT_MY_BUNDLE_TOKEN", "of-the-user")],
+        "",
+        &["mcp", "restart", "My Bundle"],
+    );
+    assert_eq!(fs::read_to_string(lectern.home().join("told")).unwrap(), "of-the-user|/a|/b|");
+    assert_eq!(lectern.run(["mcp", "remove", "My Bundle"]).code, Some(0));
+    assert_eq!(fs::read_dir(bundles).unwrap().count(), 0);
+}

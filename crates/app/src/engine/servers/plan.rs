@@ -74,7 +74,8 @@ pub(in crate::engine) fn planned(
     Ok(Planned { vaults, configs, unusable })
 }
 
-fn of_settings(settings: &Settings) -> (Vec<ServerConfig>, Vec<Unusable>) {
+/// The servers of the settings, and the entries that can't be run.
+pub(super) fn of_settings(settings: &Settings) -> (Vec<ServerConfig>, Vec<Unusable>) {
     let (mut configs, mut unusable) = (Vec::new(), Vec::new());
     for id in settings.servers.keys() {
         match settings.server(id) {
