@@ -205,7 +205,7 @@ impl<T: Fn(Check) + Send + Sync> Visit<T> {
         let remote = self.config.program().is_none();
         let (failed, problem) = match &status.state {
             ServerState::NeedsApproval => {
-                let hint = "Look at what it would run, and approve it in the settings.";
+                let hint = "Look at what it would run, and approve it in the settings or with `lectern mcp approve`.";
                 (Some(Step::Spawn), Finding::failed("it waits for your approval", Some(hint.into())))
             }
             ServerState::NeedsSignIn => {

@@ -18,6 +18,9 @@ use crate::status::Exit;
 /// Stands around the PATH in the login shell's output.
 pub(crate) const LOGIN_MARK: &str = "__lectern_path__";
 
+/// How long a login shell that was not waited for may go on.
+const LOGIN_SHELL_LEAVES: Duration = Duration::from_secs(90);
+
 /// How long a server may take to end by itself, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1_200);
 
@@ -182,14 +185,22 @@ pub(crate) async fn login_shell_output(shell: &OsStr, limit: Duration) -> Option
         env: environment(None, []),
         cwd: None,
     };
-    let (process, pipes) = Process::start(launch).await.ok()?;
-    drop((pipes.stdin, pipes.stderr));
+    let (mut process, pipes) = Process::start(launch).await.ok()?;
+    drop(pipes.stdin);
+    // An interactive shell without a terminal complains, and would end at a closed pipe.
+    let mut stderr = pipes.stderr;
+    let drained = tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
     let mut output = Vec::new();
     let mut stdout = tokio::io::AsyncReadExt::take(pipes.stdout, 1 << 20);
     let read = tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut output);
     // What was printed until then counts, even if a background job of the shell keeps the pipe open.
     let _ = tokio::time::timeout(limit, read).await;
-    drop(process);
+    // Not killed at once: a start-up file that holds a lock just now (pyenv does) would leave it behind for ever.
+    tokio::spawn(async move {
+        let _ = tokio::time::timeout(LOGIN_SHELL_LEAVES, process.ended()).await;
+        drop(process);
+        drained.abort();
+    });
     Some(output)
 }
 

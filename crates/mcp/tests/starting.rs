@@ -229,7 +229,10 @@ async fn a_command_on_the_path_of_the_login_shell_is_found() {
     symlink(lectern_fixture_server::binary(), bin.join("only-in-the-login-shell")).unwrap();
     // A login shell that prints a greeting, as many do, and then does what it is told with `-l -i -c`.
     let shell = dir.path().join("shell");
-    let script = format!("#!/bin/sh\necho Welcome\nPATH=\"$PATH:{}\"\neval \"$4\"\n", bin.display());
+    let script = format!(
+        "#!/bin/sh\necho no job control >&2; echo Welcome\nPATH=\"$PATH:{}\"\neval \"$4\"\n",
+        bin.display()
+    );
     std::fs::write(&shell, script).unwrap();
     std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
 
