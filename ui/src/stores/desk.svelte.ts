@@ -23,6 +23,9 @@ export class Desk {
     return tools as ReadonlyMap<string, ToolPlace>;
   });
 
+  /** News that came while the view was on its way; the view may be older than they are. */
+  #early: AppNews[] = [];
+
   constructor(private readonly host: Host) {}
 
   async load(): Promise<void> {
@@ -34,6 +37,8 @@ export class Desk {
       const [view, conversations] = await Promise.all([this.host.appView(), this.host.conversations()]);
       this.view = view;
       this.conversations = conversations;
+      this.loading = false;
+      for (const news of this.#early.splice(0)) this.#hear(news);
     } catch (error) {
       this.problem = problemOf(error);
     } finally {
@@ -76,6 +81,10 @@ export class Desk {
   }
 
   #hear(news: AppNews): void {
+    if (this.loading) {
+      this.#early.push(news);
+      return;
+    }
     if (news.type === "conversations_changed") {
       this.conversations = news.conversations;
       return;
