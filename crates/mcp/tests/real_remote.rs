@@ -29,7 +29,8 @@ impl Everything {
             eprintln!("\n!!! SKIPPED: it is not installed; run `npm ci` in {}\n", clients.display());
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let child = spawn(&command, transport, port);
         Some(Self { child, command, transport, port })
     }
@@ -54,7 +55,7 @@ impl Drop for Everything {
 fn spawn(command: &PathBuf, transport: &str, port: u16) -> Child {
     let mut command = Command::new(command);
     command.arg(transport).env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().unwrap();
+    let child = command.spawn().expect("the server starts");
     for _ in 0..3_000 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return child;
