@@ -55,13 +55,15 @@ impl Drop for Everything {
 fn spawn(command: &PathBuf, transport: &str, port: u16) -> Child {
     let mut command = Command::new(command);
     command.arg(transport).env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().expect("the server starts");
+    let mut child = command.spawn().expect("the server starts");
     for _ in 0..3_000 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return child;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    let _ = child.kill();
+    let _ = child.wait();
     panic!("nothing listens on port {port}");
 }
 
