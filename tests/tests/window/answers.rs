@@ -3,9 +3,7 @@
 use lectern_tests::window::{Setting, Window};
 use serde_json::json;
 
-use crate::{
-    QUESTION, QUOTE, SOURCE, answered, ask, card_states, finished, open_approved, say, slow_notes, tools,
-};
+use crate::{QUESTION, QUOTE, SOURCE, answered, ask, card_states, finished, say, slow_notes, tools};
 
 #[tokio::test]
 async fn the_first_question_is_answered_from_the_sample_notes() {
@@ -43,7 +41,7 @@ async fn the_trace_shows_every_step_and_call() {
 async fn a_call_is_shown_while_it_runs() {
     let setting = Setting::fresh();
     slow_notes(&setting, 1500);
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     watch_cards(&window).await;
     say(&window, QUESTION).await;
     window.see("[data-testid=tool-card][data-state=running]").await;
@@ -62,7 +60,7 @@ async fn a_call_is_shown_while_it_runs() {
 async fn a_turn_can_be_stopped_while_a_tool_runs() {
     let setting = Setting::fresh();
     slow_notes(&setting, 600_000);
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     say(&window, QUESTION).await;
     window.see("[data-testid=tool-card][data-state=running]").await;
     window.click("[data-testid=stop]").await;
@@ -75,7 +73,7 @@ async fn a_turn_can_be_stopped_while_a_tool_runs() {
 async fn a_page_that_is_loaded_anew_follows_the_running_turn() {
     let setting = Setting::fresh();
     slow_notes(&setting, 4000);
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     say(&window, QUESTION).await;
     window.see("[data-testid=tool-card][data-state=running]").await;
     window.reload().await;

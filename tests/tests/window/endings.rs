@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lectern_tests::process::{Process, descendants};
 use lectern_tests::window::{Setting, Window};
 
-use crate::{QUESTION, ask, open_approved, say, slow_notes};
+use crate::{QUESTION, ask, say, slow_notes};
 
 #[tokio::test]
 async fn closing_the_window_ends_every_process() {
@@ -22,7 +22,7 @@ async fn closing_the_window_ends_every_process() {
 async fn closing_the_window_in_the_middle_of_a_call_ends_every_process() {
     let setting = Setting::fresh();
     slow_notes(&setting, 600_000);
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     say(&window, QUESTION).await;
     window.see("[data-testid=tool-card][data-state=running]").await;
     let all = everything(&window);

@@ -93,25 +93,7 @@ fn slow_notes(setting: &Setting, millis: u32) {
     );
 }
 
-/// Opens a window whose settings have servers that nobody has approved yet, and approves them.
-async fn open_approved(setting: Setting, servers: &[&str]) -> Window {
-    let window = Window::open(setting).await;
-    for server in servers {
-        approve(&window, server).await;
-    }
-    window.run("location.hash = '#/'", vec![]).await;
-    window.see("[data-testid=composer]").await;
-    window
-}
-
-/// Says yes to what a server of the settings would run.
-async fn approve(window: &Window, server: &str) {
-    window.run("location.hash = `#/settings/servers/id/${arguments[0]}`", vec![json!(server)]).await;
-    window.see(&format!("section[data-server={server}][data-state=needs_approval]")).await;
-    window.click("[data-testid=approve]").await;
-    window.see_no("[data-testid=approval]").await;
-}
-
+/// Settings, with the servers in them approved.
 fn write_settings(setting: &Setting, settings: &Value) {
     std::fs::write(setting.home().join("settings.json"), settings.to_string()).unwrap();
     let Some(servers) = settings["mcpServers"].as_object() else { return };

@@ -4,7 +4,7 @@ use lectern_tests::root;
 use lectern_tests::window::{Setting, Window};
 use serde_json::{Value, json};
 
-use crate::{QUESTION, QUOTE, answered, ask, open_approved, write_settings};
+use crate::{QUESTION, QUOTE, answered, ask, write_settings};
 
 #[tokio::test]
 async fn other_peoples_servers_are_started_and_their_tools_listed() {
@@ -16,7 +16,7 @@ async fn other_peoples_servers_are_started_and_their_tools_listed() {
         "files": { "command": installed("mcp-server-filesystem"), "args": [files] },
     });
     write_settings(&setting, &json!({ "version": 1, "mcpServers": servers }));
-    let window = open_approved(setting, &["everything", "files"]).await;
+    let window = Window::open(setting).await;
     window.see_text("button", QUESTION).await;
     window.click("[data-testid=servers-button]").await;
     for id in ["everything", "files", "notes"] {
@@ -64,7 +64,8 @@ async fn what_was_written_into_the_settings_behind_the_window_waits_for_a_yes() 
     let setting = Setting::fresh();
     let started = setting.home().join("started");
     let toucher = json!({ "command": "touch", "args": [started] });
-    write_settings(&setting, &json!({ "version": 1, "mcpServers": { "toucher": toucher } }));
+    let settings = json!({ "version": 1, "mcpServers": { "toucher": toucher } }).to_string();
+    std::fs::write(setting.home().join("settings.json"), settings).unwrap();
     let window = Window::open(setting).await;
     window.see_text("[data-testid=servers-waiting]", "toucher").await;
     window.picture("23-server-waits").await;
@@ -84,7 +85,7 @@ async fn the_doctor_names_the_step_that_breaks() {
         "missing": { "command": "no-such-program-anywhere" },
     });
     write_settings(&setting, &json!({ "version": 1, "mcpServers": servers }));
-    let window = open_approved(setting, &["everything", "missing"]).await;
+    let window = Window::open(setting).await;
     go(&window, "id/missing/doctor").await;
     window.click("[data-testid=doctor-run]").await;
     window.see("[data-step=executable][data-outcome=failed]").await;
@@ -138,7 +139,7 @@ async fn an_import_runs_nothing_before_it_was_seen_and_can_be_undone() {
 async fn a_servers_form_is_filled_in_the_conversation() {
     let setting = Setting::fresh();
     asking_notes(&setting, "form");
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     crate::say(&window, QUESTION).await;
     window.see("[data-testid=question][data-question=form]").await;
     window.see_text("[data-testid=question]", "Before I look it up:").await;
@@ -166,7 +167,7 @@ async fn an_address_is_opened_only_after_a_yes() {
     let opened = setting.home().join("opened");
     let script = format!("#!/bin/sh\necho \"$1\" >> '{}'\n", opened.display());
     lectern_tests::window::write_script(&setting.bin().join("xdg-open"), &script);
-    let window = open_approved(setting, &["notes"]).await;
+    let window = Window::open(setting).await;
     crate::say(&window, QUESTION).await;
     window.see_text("[data-testid=question-url] strong", "example.org").await;
     assert!(!opened.exists(), "opened before the user said yes");

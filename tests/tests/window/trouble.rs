@@ -5,7 +5,7 @@ use std::fs;
 use lectern_tests::window::{Setting, Window};
 use serde_json::json;
 
-use crate::{QUESTION, QUOTE, answered, ask, open_approved, say, write_settings};
+use crate::{QUESTION, QUOTE, answered, ask, say, write_settings};
 
 #[tokio::test]
 async fn a_broken_model_file_is_named_and_the_starter_still_answers() {
@@ -57,7 +57,7 @@ async fn a_server_that_cannot_start_does_not_stop_the_others() {
     let setting = Setting::fresh();
     let servers = json!({ "missing": { "command": "no-such-program-anywhere" } });
     write_settings(&setting, &json!({ "version": 1, "mcpServers": servers }));
-    let window = open_approved(setting, &["missing"]).await;
+    let window = Window::open(setting).await;
     ask(&window, QUESTION).await;
     answered(&window, QUOTE).await;
     window.picture("13-server-missing").await;
