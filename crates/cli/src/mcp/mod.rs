@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod list;
 mod log;
+mod login;
 mod preview;
 mod probe;
 mod prompts;
@@ -45,6 +46,10 @@ pub enum Mcp {
     Secret(secret::Secret),
     /// Start one server anew and say what becomes of it
     Restart(restart::Restart),
+    /// Sign in to a remote server in the browser; the tokens go to the keyring
+    Login(login::Login),
+    /// Sign out of a remote server
+    Logout(login::Login),
     /// Print what a server wrote to its log
     Log(log::Log),
     /// Check servers step by step and say how to mend what is broken
@@ -68,6 +73,8 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, mcp: Mcp) -> Result<E
         Mcp::Export(asked) => export::run(home()?, asked).await,
         Mcp::Secret(asked) => secret::run(home()?, asked).await,
         Mcp::Restart(asked) => restart::run(home()?, asked).await,
+        Mcp::Login(asked) => login::sign_in(home()?, asked).await,
+        Mcp::Logout(asked) => login::sign_out(home()?, asked).await,
         Mcp::Log(asked) => log::run(home()?, asked).await,
         Mcp::Doctor(asked) => doctor::run(home()?, asked).await,
         Mcp::Probe(asked) => probe::run(home, asked).await,
