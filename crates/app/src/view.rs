@@ -22,7 +22,7 @@ pub use watch::*;
 
 /// All that the window needs to draw its frame.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct AppView {
     /// Version of the app.
     pub version: String,
@@ -40,7 +40,7 @@ pub struct AppView {
 
 /// One model of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct ModelView {
     /// Its id.
     pub id: ModelId,
@@ -68,7 +68,7 @@ pub struct ModelView {
 
 /// One folder of notes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct VaultView {
     /// The folder.
     pub path: String,
@@ -80,7 +80,7 @@ pub struct VaultView {
 
 /// An error as a code, a sentence and a way out. The window never reads the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct Problem {
     /// E.g. `bad_model_file`; the window chooses its words by this.
     pub code: String,
@@ -94,7 +94,7 @@ pub struct Problem {
 
 /// One line of the conversation list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct ConversationSummary {
     /// Its id.
     pub id: ConversationId,
@@ -112,7 +112,7 @@ pub struct ConversationSummary {
 
 /// A whole conversation.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct ConversationView {
     /// Its line in the list.
     pub summary: ConversationSummary,
@@ -125,7 +125,7 @@ pub struct ConversationView {
 
 /// A stored message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct MessageView {
     /// Its id.
     pub id: MessageId,
@@ -140,7 +140,7 @@ pub struct MessageView {
 
 /// A turn as the store replays it.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct TurnView {
     /// Its id.
     pub id: TurnId,
@@ -150,7 +150,7 @@ pub struct TurnView {
 
 /// What to send.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct SendRequest {
     /// An existing conversation; none begins a new one.
     pub conversation: Option<ConversationId>,
@@ -168,7 +168,7 @@ pub struct SendRequest {
 
 /// What came of sending.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct SendReceipt {
     /// The conversation, new or old.
     pub conversation: ConversationId,
@@ -179,7 +179,7 @@ pub struct SendReceipt {
 /// News that belongs to no turn.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub enum AppNews {
     /// A server changed its state or its tools.
     ServerChanged {
@@ -212,7 +212,7 @@ pub enum AppNews {
 
 /// The text of a note, for a citation that was clicked.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/view.ts")]
 pub struct NoteView {
     /// The vault's folder.
     pub vault: String,

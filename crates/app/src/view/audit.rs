@@ -9,7 +9,7 @@ use ts_rs::TS;
 
 /// One line of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/audit.ts")]
 pub struct AuditEntry {
     /// Counts up; what comes later has a greater one.
     #[ts(type = "number")]
@@ -49,7 +49,7 @@ pub struct AuditEntry {
 /// What an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/audit.ts")]
 pub enum AuditAbout {
     /// A call of a tool.
     Call,
@@ -64,7 +64,7 @@ pub enum AuditAbout {
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/audit.ts")]
 pub enum AuditVerdict {
     /// It may run.
     Allowed,

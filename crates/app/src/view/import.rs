@@ -10,7 +10,7 @@ use ts_rs::TS;
 /// Where servers come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub enum ImportSource {
     /// A pasted text.
     Text {
@@ -32,7 +32,7 @@ pub enum ImportSource {
 /// Hosts whose settings can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub enum KnownHost {
     /// Claude Desktop.
     ClaudeDesktop,
@@ -44,7 +44,7 @@ pub enum KnownHost {
 
 /// Settings of another host that were found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct FoundHost {
     /// Whose.
     pub host: KnownHost,
@@ -56,7 +56,7 @@ pub struct FoundHost {
 
 /// What an import would add. Nothing was added or started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct ImportPreview {
     /// What can be added.
     pub servers: Vec<PreviewedServer>,
@@ -66,7 +66,7 @@ pub struct ImportPreview {
 
 /// A server that can't be added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct SkippedView {
     /// Its name there.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct SkippedView {
 
 /// A server that an import would add: exactly what would run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct PreviewedServer {
     /// Its name there, by which it is chosen.
     pub name: String,
@@ -104,7 +104,7 @@ pub struct PreviewedServer {
 
 /// A value that a server asks the user for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct InputView {
     /// Its id.
     pub id: String,
@@ -116,7 +116,7 @@ pub struct InputView {
 
 /// What to add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/import.ts")]
 pub struct ImportRequest {
     /// The same source as of the preview.
     pub source: ImportSource,

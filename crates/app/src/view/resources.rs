@@ -10,7 +10,7 @@ use ts_rs::TS;
 
 /// A resource that a message takes along.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct Attachment {
     /// The server that has it.
     pub server: ServerId,
@@ -20,7 +20,7 @@ pub struct Attachment {
 
 /// A prompt that a message runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct PromptRun {
     /// The server that has it.
     pub server: ServerId,
@@ -32,7 +32,7 @@ pub struct PromptRun {
 
 /// What one server has to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct ResourcesView {
     /// The server.
     pub server: ServerId,
@@ -44,7 +44,7 @@ pub struct ResourcesView {
 
 /// A resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct ResourceView {
     /// Its address.
     pub uri: String,
@@ -63,7 +63,7 @@ pub struct ResourceView {
 
 /// A family of resources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct TemplateView {
     /// Their addresses as a URI template (RFC 6570).
     pub uri_template: String,
@@ -79,7 +79,7 @@ pub struct TemplateView {
 
 /// What one server has to say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct PromptsView {
     /// The server.
     pub server: ServerId,
@@ -89,7 +89,7 @@ pub struct PromptsView {
 
 /// A prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct PromptView {
     /// Its name.
     pub name: String,
@@ -103,7 +103,7 @@ pub struct PromptView {
 
 /// What a prompt takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct ArgumentView {
     /// Its name.
     pub name: String,
@@ -117,7 +117,7 @@ pub struct ArgumentView {
 
 /// A prompt with its arguments filled in, as the parts of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct FilledPromptView {
     /// What it is for.
     pub description: Option<String>,
@@ -127,7 +127,7 @@ pub struct FilledPromptView {
 
 /// What is to be completed while it is typed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct CompletionRequest {
     /// The server.
     pub server: ServerId,
@@ -146,7 +146,7 @@ pub struct CompletionRequest {
 
 /// Suggestions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/resources.ts")]
 pub struct CompletionView {
     /// The best first.
     pub values: Vec<String>,

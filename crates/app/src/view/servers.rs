@@ -11,7 +11,7 @@ use super::Problem;
 
 /// One MCP server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct ServerView {
     /// Our id.
     pub id: ServerId,
@@ -53,7 +53,7 @@ pub struct ServerView {
 
 /// One tool of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct ToolView {
     /// The tool, verbatim.
     pub spec: ToolSpec,
@@ -71,7 +71,7 @@ pub struct ToolView {
 
 /// A tool's definition before and after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct ToolChange {
     /// As it was accepted.
     #[ts(type = "unknown")]
@@ -84,7 +84,7 @@ pub struct ToolChange {
 /// How a server is reached; secrets masked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum TransportView {
     /// A child process.
     Stdio {
@@ -108,7 +108,7 @@ pub enum TransportView {
 
 /// A variable or a header.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct NamedValue {
     /// Its name.
     pub name: String,
@@ -121,7 +121,7 @@ pub struct NamedValue {
 /// How a server is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum ServerState {
     /// Not running, on purpose.
     Stopped,
@@ -162,7 +162,7 @@ pub enum ServerState {
 /// The steps of a server's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum StartStep {
     /// The process is started.
     Spawn,
@@ -175,7 +175,7 @@ pub enum StartStep {
 /// Whether the user has said that a server may run as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum ApprovalView {
     /// It may.
     Approved,
@@ -193,7 +193,7 @@ pub enum ApprovalView {
 /// Whether somebody is signed in at a remote server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum AuthView {
     /// It asks for nothing, as far as is known.
     None,
@@ -208,7 +208,7 @@ pub enum AuthView {
 
 /// A server as a form saves it. Secrets go into the keyring.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct ServerDraft {
     /// The server that is changed; none adds one.
     pub id: Option<ServerId>,
@@ -227,7 +227,7 @@ pub struct ServerDraft {
 /// How a server of a form is reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum DraftTransport {
     /// A child process.
     Stdio {
@@ -251,7 +251,7 @@ pub enum DraftTransport {
 
 /// A variable or a header of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct DraftNamed {
     /// Its name.
     pub name: String,
@@ -262,7 +262,7 @@ pub struct DraftNamed {
 /// A value of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum DraftValue {
     /// As it is now under that name.
     Keep,
@@ -281,7 +281,7 @@ pub enum DraftValue {
 /// An argument of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub enum DraftArgument {
     /// As it is now at that place (what is shown of it may be masked).
     Keep {
@@ -297,5 +297,5 @@ pub enum DraftArgument {
 
 /// With this a removed server comes back, for as long as Lectern runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/servers.ts")]
 pub struct UndoToken(pub String);

@@ -9,7 +9,7 @@ use ts_rs::TS;
 
 /// Some lines of a server's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct LogPage {
     /// The lines, oldest first.
     pub lines: Vec<LogLine>,
@@ -19,7 +19,7 @@ pub struct LogPage {
 
 /// One line of a server's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct LogLine {
     /// Its number; it grows.
     pub number: u64,
@@ -32,7 +32,7 @@ pub struct LogLine {
 
 /// Some messages between Lectern and a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct TrafficPage {
     /// The messages, oldest first.
     pub messages: Vec<TrafficMessage>,
@@ -42,7 +42,7 @@ pub struct TrafficPage {
 
 /// One JSON-RPC message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct TrafficMessage {
     /// Its number; it grows.
     pub number: u64,
@@ -65,7 +65,7 @@ pub struct TrafficMessage {
 
 /// What the doctor found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct DoctorReport {
     /// The server.
     pub server: ServerId,
@@ -75,7 +75,7 @@ pub struct DoctorReport {
 
 /// One check of the doctor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub struct DoctorCheck {
     /// What was looked at.
     pub step: DoctorStep,
@@ -92,7 +92,7 @@ pub struct DoctorCheck {
 /// What the doctor looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub enum DoctorStep {
     /// The folders in which programs are looked for.
     Path,
@@ -117,7 +117,7 @@ pub enum DoctorStep {
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[ts(export, export_to = "app.ts")]
+#[ts(export, export_to = "app/watch.ts")]
 pub enum CheckOutcome {
     /// All is well.
     Passed,
