@@ -36,7 +36,8 @@ impl Server {
             next = match ended {
                 Ended::Failed { failure, ready_for } => self.failed(&mut streak, *failure, ready_for),
                 Ended::Waiting(state) => {
-                    self.rest(state);
+                    // In one step: who waits for the end of the start sees this state and no other.
+                    self.withdraw(state);
                     Next::Idle
                 }
                 Ended::Paused => Next::Run,
@@ -83,12 +84,12 @@ impl Server {
                 Next::Run
             }
             Order::Stop(done) => {
-                self.stopped();
+                self.withdraw(ServerState::Stopped);
                 let _ = done.send(());
                 Next::Idle
             }
             Order::Close(done) => {
-                self.stopped();
+                self.withdraw(ServerState::Stopped);
                 let _ = done.send(());
                 Next::Leave
             }
@@ -103,9 +104,10 @@ impl Server {
         });
     }
 
-    fn stopped(&self) {
+    /// It has no process now, and what an earlier one offered is not offered any more.
+    fn withdraw(&self, state: ServerState) {
         self.change(|status| {
-            status.state = ServerState::Stopped;
+            status.state = state;
             status.pid = None;
             status.tools = Arc::default();
             status.unseen = Arc::default();
@@ -130,8 +132,6 @@ impl Server {
     /// Runs the process once, from its start to its end.
     async fn run(&self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Ended {
         if !self.may_start() {
-            // What an earlier configuration offered is not offered any more.
-            self.stopped();
             return Ended::Waiting(ServerState::NeedsApproval);
         }
         self.traffic.begin();
