@@ -28,6 +28,9 @@ pub(crate) struct CallResult {
 
 /// Maps the result of `tools/call`.
 pub(crate) fn map(result: &Value, budget: usize) -> CallResult {
+    if !result.is_object() {
+        return senseless(result, budget);
+    }
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
     let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -48,6 +51,14 @@ pub(crate) fn map(result: &Value, budget: usize) -> CallResult {
         sources: structured.map(sources).unwrap_or_default(),
         cut,
     }
+}
+
+/// An answer that is no result of a tool (2025-11-25, server/tools, calling tools: `result` is an object).
+fn senseless(result: &Value, budget: usize) -> CallResult {
+    let text = format!("the server answered with something that is no result of a tool: {result}");
+    let mut content = vec![Content::Text { text }];
+    let cut = fit(&mut content, budget);
+    CallResult { is_error: true, content, structured: None, sources: Vec::new(), cut }
 }
 
 /// A message for the trace: as it is, unless it is very large; then its longest texts are shortened.
@@ -269,7 +280,19 @@ mod tests {
             (vec![text(r#"{"sum":5}"#)], Some(json!({"sum": 5})))
         );
         assert_eq!(mapped(json!({"content": [], "isError": true}), 100).content.len(), 1);
-        assert_eq!(mapped(json!(null), 100).content, [text("")]);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_result_is_a_failure_that_shows_it() {
+        for answer in [json!(null), json!("hello"), json!([1])] {
+            let result = mapped(answer.clone(), 1000);
+            assert!(result.is_error);
+            assert!(
+                matches!(&result.content[..], [Content::Text { text }] if text.ends_with(&answer.to_string()))
+            );
+        }
+        let long = mapped(json!("x".repeat(1000)), 200);
+        assert!(long.cut > 0);
     }
 
     #[test]

@@ -214,7 +214,7 @@ async fn refused(
 ) -> Result<Attempt, PeerError> {
     let Answer { response, context, .. } = answer;
     let status = response.status();
-    let error = if shape(&response) == Shape::Json {
+    let error = if shape(&response) == Shape::Json && !status.is_redirection() {
         Refusal::read(response, route).await
     } else {
         Refusal::Other(response)
@@ -249,6 +249,7 @@ async fn refused(
             route.incoming.message(reply);
             Ok(Attempt::Done)
         }
+        Refusal::Text(text) if text.trim().is_empty() => Err(PeerError::Lost(format!("HTTP {status}"))),
         Refusal::Text(text) => Err(PeerError::Lost(format!("HTTP {status}: {text}"))),
         Refusal::Other(response) => Err(PeerError::Lost(described(response).await)),
     }

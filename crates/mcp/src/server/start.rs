@@ -200,8 +200,13 @@ impl Server {
             StartError::Handshake(_) => FailureCode::Handshake,
             StartError::List(_) => FailureCode::ListTools,
         };
-        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        self.failure(code, format!("the server `{id}` could not be started: {error}{cause}"), None)
+        let mut message = format!("the server `{id}` could not be started: {error}");
+        let cause = std::error::Error::source(error).map(ToString::to_string);
+        // Some errors name their cause themselves.
+        if let Some(cause) = cause.filter(|cause| !message.ends_with(cause.as_str())) {
+            message += &format!(": {cause}");
+        }
+        self.failure(code, message, None)
     }
 }
 
