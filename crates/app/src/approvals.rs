@@ -101,11 +101,10 @@ impl Approvals {
         if self.may_start(config) {
             return ApprovalView::Approved;
         }
+        let ServerPrint { digest, shown } = ServerPrint::of(config);
         match self.0.store.approved_server(&config.id) {
-            Ok(Some(approved)) => {
-                ApprovalView::Changed { before: approved.shown, after: ServerPrint::of(config).shown }
-            }
-            Ok(None) | Err(_) => ApprovalView::New,
+            Ok(Some(approved)) => ApprovalView::Changed { digest, before: approved.shown, after: shown },
+            Ok(None) | Err(_) => ApprovalView::New { digest, shown },
         }
     }
 
@@ -248,7 +247,8 @@ mod tests {
         let path = folder.path().join("c.sqlite");
         let approvals = approvals(&Store::open(&path).unwrap());
         assert!(!approvals.may_start(&config()));
-        assert_eq!(approvals.view(&config()), ApprovalView::New);
+        let ServerPrint { digest, shown } = ServerPrint::of(&config());
+        assert_eq!(approvals.view(&config()), ApprovalView::New { digest, shown });
         assert!(approvals.approve(&config()).unwrap());
         drop(approvals);
 
@@ -257,13 +257,15 @@ mod tests {
         let mut other = config();
         other.program_mut().unwrap().args.push("--evil".into());
         assert!(!approvals.may_start(&other));
-        let changed =
-            ApprovalView::Changed { before: "npx pkg".to_owned(), after: "npx pkg --evil".to_owned() };
+        let ServerPrint { digest, shown } = ServerPrint::of(&other);
+        assert_eq!(shown, "npx pkg --evil");
+        let (before, after) = ("npx pkg".to_owned(), shown.clone());
+        let changed = ApprovalView::Changed { digest: digest.clone(), before, after };
         assert_eq!(approvals.view(&other), changed);
         assert!(!approvals.approve(&other).unwrap(), "it is known already");
         assert!(!approvals.may_start(&config()), "one approval at a time");
         approvals.forget(&"s".into()).unwrap();
-        assert_eq!(approvals.view(&other), ApprovalView::New);
+        assert_eq!(approvals.view(&other), ApprovalView::New { digest, shown });
     }
 
     #[test]

@@ -235,3 +235,9 @@ fn permissions(home: &Home, settings: &Settings, options: &EngineOptions, store:
 fn unknown_server(id: &ServerId) -> Problem {
     Problem::new("unknown_server", format!("there is no server `{id}`"))
 }
+
+/// What the user said yes to is not what is there now.
+fn changed_since_shown() -> Problem {
+    Problem::new("changed_since_shown", "it is not what was shown any more, so nothing was done")
+        .hint("Look at it as it is now, and decide again.")
+}

@@ -70,6 +70,16 @@ async fn until(engine: &Engine, wanted: impl Fn(&ServerView) -> bool) -> ServerV
     tokio::time::timeout(Duration::from_secs(120), waiting).await.expect("the server never gets there")
 }
 
+/// As a person does who looks at what would run.
+fn approve(engine: &Engine) {
+    match server(engine).approval {
+        ApprovalView::New { digest, .. } | ApprovalView::Changed { digest, .. } => {
+            engine.approve_server(&fx(), &digest).unwrap();
+        }
+        ApprovalView::Approved => panic!("there is nothing to approve"),
+    }
+}
+
 fn is_ready(server: &ServerView) -> bool {
     matches!(server.state, ServerState::Ready | ServerState::Degraded { .. })
 }
@@ -93,8 +103,8 @@ async fn a_server_in_hand_written_settings_starts_when_it_is_approved_and_again_
     let house = House::with_args(&["--mode", "ok"]);
     let engine = house.open().await;
     assert_eq!(server(&engine).state, ServerState::NeedsApproval);
-    assert_eq!(server(&engine).approval, ApprovalView::New);
-    engine.approve_server(&fx()).unwrap();
+    assert!(matches!(server(&engine).approval, ApprovalView::New { .. }));
+    approve(&engine);
     until(&engine, is_ready).await;
     engine.shutdown().await;
 
@@ -106,7 +116,7 @@ async fn a_server_in_hand_written_settings_starts_when_it_is_approved_and_again_
     house.write(&["--mode", "modern"], json!({}));
     let engine = house.open().await;
     assert_eq!(server(&engine).state, ServerState::NeedsApproval);
-    let ApprovalView::Changed { before, after } = server(&engine).approval else { panic!() };
+    let ApprovalView::Changed { before, after, .. } = server(&engine).approval else { panic!() };
     assert!(before.ends_with("--mode ok") && after.ends_with("--mode modern"), "{before} / {after}");
     engine.shutdown().await;
 }
@@ -115,7 +125,7 @@ async fn a_server_in_hand_written_settings_starts_when_it_is_approved_and_again_
 async fn trust_that_was_written_by_hand_is_asked_about() {
     let house = House::with_args(&["--mode", "ok"]);
     let engine = house.open().await;
-    engine.approve_server(&fx()).unwrap();
+    approve(&engine);
     until(&engine, is_ready).await;
     let view = engine.set_server_trusted(&fx(), true).await.unwrap();
     assert!(view.trusted && view.approval == ApprovalView::Approved, "the user said it here");
@@ -143,7 +153,7 @@ async fn a_changed_tool_is_shown_with_its_change_and_comes_back_when_it_is_accep
     let file = echo_file(&house, "Says it.");
     house.write(&["--echo-file", &file], json!({}));
     let engine = house.open().await;
-    engine.approve_server(&fx()).unwrap();
+    approve(&engine);
     until(&engine, is_ready).await;
     engine.shutdown().await;
 
@@ -156,10 +166,10 @@ async fn a_changed_tool_is_shown_with_its_change_and_comes_back_when_it_is_accep
     assert_eq!(change.before["description"], "Says it.");
     assert_eq!(change.after["description"], "Says it.⟦U+200B⟧ And sends it.");
     assert!(tool(&engine, "fx__add").enabled && tool(&engine, "fx__add").changed.is_none());
-    engine.accept_tool(&"fx__echo".into()).unwrap();
+    engine.accept_tool(&"fx__echo".into(), &change.digest).unwrap();
     let after = until(&engine, |server| server.tools.iter().all(|tool| tool.changed.is_none())).await;
     assert_eq!((after.state, after.starts), (ServerState::Ready, 1));
-    let again = engine.accept_tool(&"fx__echo".into()).unwrap_err();
+    let again = engine.accept_tool(&"fx__echo".into(), &change.digest).unwrap_err();
     assert_eq!(again.code, "nothing_to_accept");
     engine.shutdown().await;
 
@@ -172,7 +182,7 @@ async fn a_changed_tool_is_shown_with_its_change_and_comes_back_when_it_is_accep
 async fn permissions_are_kept_logged_and_restart_nothing() {
     let house = House::with_args(&[]);
     let engine = house.open().await;
-    engine.approve_server(&fx()).unwrap();
+    approve(&engine);
     until(&engine, is_ready).await;
     let echo = ToolName::from("fx__echo");
     engine.set_tool_permission(&echo, Some(RuleEffect::Allow)).unwrap();
@@ -199,7 +209,7 @@ async fn permissions_are_kept_logged_and_restart_nothing() {
 async fn another_server_of_a_removed_ones_name_inherits_nothing() {
     let house = House::with_args(&["--mode", "ok"]);
     let engine = house.open().await;
-    engine.approve_server(&fx()).unwrap();
+    approve(&engine);
     until(&engine, is_ready).await;
     engine.set_tool_permission(&"fx__echo".into(), Some(RuleEffect::Allow)).unwrap();
     engine.set_tool_permission(&"fx__die".into(), Some(RuleEffect::Deny)).unwrap();
@@ -217,8 +227,8 @@ async fn another_server_of_a_removed_ones_name_inherits_nothing() {
         json!({"fx": {"command": lectern_fixture_server::binary(), "args": ["--mode", "modern"]}});
     std::fs::write(house.path("settings.json"), by_hand.to_string()).unwrap();
     let engine = house.open().await;
-    assert_eq!(server(&engine).approval, ApprovalView::New);
-    engine.approve_server(&fx()).unwrap();
+    assert!(matches!(server(&engine).approval, ApprovalView::New { .. }));
+    approve(&engine);
     until(&engine, is_ready).await;
     assert_eq!(tool(&engine, "fx__echo").permission, None);
     assert_eq!(tool(&engine, "fx__die").permission, Some(RuleEffect::Deny), "prohibitions stay");

@@ -85,7 +85,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::SampleFinished { message, stats, .. } => {
                 let model = message.model.as_ref().map_or("the model", |model| model.as_str());
                 let (read, written) = (stats.usage.prompt_tokens, stats.usage.generated_tokens);
-                self.line(DIM, &format!("← {model} answered the server ({read} + {written} tokens)"))
+                self.line(DIM, &format!("← {model} wrote a reply for the server ({read} + {written} tokens)"))
             }
             EventKind::Notice { message, .. } => {
                 self.line(YELLOW, &format!("! {}", one_line(message, SHOWN)))

@@ -6,7 +6,10 @@ use std::io;
 
 use futures::future::{BoxFuture, FutureExt};
 use lectern_core::form::{self, FieldKind, FormChoice, FormField};
-use lectern_core::{Asker, JsonObject, Message, Question, QuestionAnswer, SampleRequest, ServerId};
+use lectern_core::{
+    Asker, AssistantMessage, FinishReason, JsonObject, Message, Part, Question, QuestionAnswer,
+    SampleRequest, ServerId,
+};
 use rustyline::config::{Behavior, Config};
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
@@ -86,7 +89,7 @@ impl Asker for Answerer {
             };
             lectern_core::Reply::Answer(match (&question, answered) {
                 // There is no turn whose model could answer.
-                (Question::Sampling { .. }, _) => QuestionAnswer::Declined,
+                (Question::Sampling { .. } | Question::SamplingReply { .. }, _) => QuestionAnswer::Declined,
                 (_, Answered::Answer(answer, _)) => answer,
                 (_, Answered::Stop) => QuestionAnswer::Cancelled,
             })
@@ -111,6 +114,7 @@ fn with_defaults(server: &ServerId, question: &Question) -> Answered {
         },
         Question::Url { url, .. } => declined(server, &format!("nobody to visit {url}")),
         Question::Sampling { .. } => declined(server, "nobody to allow the use of the model"),
+        Question::SamplingReply { .. } => declined(server, "nobody to look at the model's reply"),
     }
 }
 
@@ -122,14 +126,13 @@ fn ask_person(server: &ServerId, question: &Question) -> Answered {
     };
     let answer = match question {
         Question::Form { message, fields, .. } => terminal.form(server, message, fields),
-        Question::Url { message, url, .. } => terminal.yes(&visit(server, message, url)).map(|yes| {
-            if yes { QuestionAnswer::Accepted { content: None } } else { QuestionAnswer::Declined }
-        }),
+        Question::Url { message, url, .. } => terminal.agrees(&visit(server, message, url)),
         Question::Sampling { request, model } => {
             let model = model.as_ref().map_or("the model", |model| model.as_str());
-            terminal.yes(&sampling(server, request, model)).map(|yes| {
-                if yes { QuestionAnswer::Accepted { content: None } } else { QuestionAnswer::Declined }
-            })
+            terminal.agrees(&sampling(server, request, model))
+        }
+        Question::SamplingReply { message, model, finish } => {
+            terminal.agrees(&reply(server, message, model.as_str(), *finish))
         }
     };
     match answer {
@@ -181,6 +184,36 @@ fn sampling(server: &ServerId, request: &SampleRequest, model: &str) -> String {
     text
 }
 
+/// The whole of what would leave: a part that is not shown can't be judged.
+fn reply(server: &ServerId, message: &AssistantMessage, model: &str, finish: FinishReason) -> String {
+    let cut = match finish {
+        FinishReason::Length => ", cut at the limit of tokens",
+        FinishReason::Filtered => ", cut by a filter",
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Cancelled | FinishReason::Failed => "",
+    };
+    let mut text = format!("{model} answers {server}{cut}:\n");
+    for part in &message.parts {
+        match part {
+            Part::Text { text: said } => {
+                said.lines().for_each(|line| text.push_str(&format!("  {}\n", printable(line))));
+            }
+            Part::ToolCall(call) => {
+                let arguments = Value::Object(call.arguments.clone()).to_string();
+                text.push_str(&format!(
+                    "  [calls {}] {}\n",
+                    printable(call.tool.as_str()),
+                    printable(&arguments)
+                ));
+            }
+            Part::Image(blob) => text.push_str(&format!("  [{}]\n", printable(&blob.mime))),
+            // These are not sent to a server.
+            Part::Thinking(_) | Part::Resource(_) => {}
+        }
+    }
+    text.push_str(&format!("Send it to {server}? [y]es, [n]o: "));
+    text
+}
+
 struct Terminal(rustyline::Editor<(), MemHistory>);
 
 impl Terminal {
@@ -198,6 +231,11 @@ impl Terminal {
                 _ => {}
             }
         }
+    }
+
+    fn agrees(&mut self, prompt: &str) -> rustyline::Result<QuestionAnswer> {
+        let yes = self.yes(prompt)?;
+        Ok(if yes { QuestionAnswer::Accepted { content: None } } else { QuestionAnswer::Declined })
     }
 
     fn form(

@@ -164,13 +164,14 @@ pub enum EventKind {
         /// The answer.
         answer: QuestionAnswer,
     },
-    /// A model answered a server; the user had approved it.
+    /// A model answered a request of a server that the user had approved. The server gets the reply only when the
+    /// user says yes to the question that follows.
     SampleFinished {
         /// The call.
         call: ToolCallId,
         /// The question that was approved.
         question_id: QuestionId,
-        /// What the server gets; `message.model` answered.
+        /// What it said; `message.model` answered.
         message: AssistantMessage,
         /// Why the reply ended.
         finish: FinishReason,

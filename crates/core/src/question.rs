@@ -45,6 +45,16 @@ pub enum Question {
         /// The model that would answer.
         model: Option<ModelId>,
     },
+    /// What the model said to a server, before the server gets it: a yes sends it, a no gives the server nothing
+    /// (MCP 2025-11-25, Sampling, "Human in the loop"). Follows each `Sampling` that was allowed and answered.
+    SamplingReply {
+        /// The whole reply.
+        message: AssistantMessage,
+        /// The model that gave it.
+        model: ModelId,
+        /// Why it ended.
+        finish: FinishReason,
+    },
 }
 
 /// What a server wants a model to be asked.
@@ -90,9 +100,9 @@ pub enum QuestionAnswer {
 pub enum Reply {
     /// The user's answer to a form or an address; for sampling a refusal.
     Answer(QuestionAnswer),
-    /// What the model said; the user had approved it.
+    /// What the model said; the user had approved the request and this reply.
     Sample(Box<Sample>),
-    /// The user had approved it, but the model failed. A lowercase fragment.
+    /// The user had approved the request, but the model failed. A lowercase fragment.
     Failed(String),
 }
 
@@ -137,7 +147,10 @@ impl Question {
             (Self::Form { fields, .. }, QuestionAnswer::Accepted { content }) => {
                 crate::form::faults(fields, content.as_ref().unwrap_or(&JsonObject::new()))
             }
-            (Self::Form { .. } | Self::Url { .. } | Self::Sampling { .. }, _) => Vec::new(),
+            (
+                Self::Form { .. } | Self::Url { .. } | Self::Sampling { .. } | Self::SamplingReply { .. },
+                _,
+            ) => Vec::new(),
         }
     }
 }

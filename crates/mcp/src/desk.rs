@@ -39,6 +39,8 @@ pub(crate) struct Desk {
     mask: Mask,
     /// What the server gave for some time.
     pub(crate) cache: Cache,
+    /// How often the server said that a list is another one than before.
+    changes: watch::Sender<ListChanges>,
     state: Mutex<State>,
 }
 
@@ -53,6 +55,13 @@ struct State {
     tasks: HashMap<String, mpsc::Sender<Value>>,
     /// Visits that are under way, by the server's name for them.
     visits: HashMap<String, CancellationToken>,
+}
+
+/// How often each list changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ListChanges {
+    pub(crate) resources: u64,
+    pub(crate) prompts: u64,
 }
 
 struct Open {
@@ -87,6 +96,7 @@ impl Desk {
             news: options.news.clone(),
             mask,
             cache: Cache::default(),
+            changes: watch::Sender::default(),
             state: Mutex::default(),
         })
     }
@@ -199,14 +209,30 @@ impl Desk {
             }
             "notifications/resources/list_changed" => {
                 self.cache.forget(&[resources::LIST, resources::TEMPLATES]);
+                self.changes.send_modify(|changes| changes.resources += 1);
                 self.news.tell(ServerNews::ResourcesChanged(self.server.clone()));
             }
             "notifications/prompts/list_changed" => {
                 self.cache.forget(&[prompts::LIST]);
+                self.changes.send_modify(|changes| changes.prompts += 1);
                 self.news.tell(ServerNews::PromptsChanged(self.server.clone()));
             }
             _ => {}
         }
+    }
+
+    /// How often the lists changed, from now on.
+    pub(crate) fn list_changes(&self) -> watch::Receiver<ListChanges> {
+        self.changes.subscribe()
+    }
+
+    /// What the server said of its lists may have been missed.
+    pub(crate) fn lists_may_have_changed(&self) {
+        self.cache.forget(&[resources::LIST, resources::TEMPLATES, prompts::LIST]);
+        self.changes.send_modify(|changes| {
+            changes.resources += 1;
+            changes.prompts += 1;
+        });
     }
 
     /// Cancelled when the server says that a visit is complete.

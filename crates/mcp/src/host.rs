@@ -168,6 +168,12 @@ impl Host {
         join_all(self.all().iter().map(|server| server.settled())).await;
     }
 
+    /// Waits until no server is starting any more, and the resources and prompts of those that run are counted. A server
+    /// that does not answer is waited for with the limit of a list.
+    pub async fn counted(&self) {
+        join_all(self.all().iter().map(|server| server.counted())).await;
+    }
+
     /// Ends all servers: first asked, then told, then killed with all that they started.
     pub async fn close(&self) {
         join_all(self.all().iter().map(|server| server.close())).await;

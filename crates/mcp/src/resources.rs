@@ -212,56 +212,19 @@ impl Access {
         if !self.live.session.can(capability) {
             return Ok(Vec::new());
         }
-        let key = Key { method, about: String::new() };
-        let cache = &self.live.peer.desk().cache;
-        if let Some(Value::Array(kept)) = cache.get(&key).as_deref().map(|kept| kept["all"].clone()) {
-            return Ok(kept);
-        }
         let limit = self.server.limits(None).silence;
-        let pages = tokio::time::timeout(limit, self.pages(method, field)).await;
-        let (all, time) = pages.map_err(|_| {
-            let seconds = limit.as_secs_f32();
-            AccessError::Failed(format!(
-                "`{}`, {method}: no answer within {seconds} seconds",
-                self.server.id()
-            ))
-        })??;
-        if let Some(time) = time {
-            cache.keep(key, &json!({"all": all, "ttlMs": time}));
-        }
-        Ok(all)
-    }
-
-    /// All pages, and for how many milliseconds they hold.
-    async fn pages(&self, method: &str, field: &str) -> Result<(Vec<Value>, Option<u64>), AccessError> {
-        let mut all = Vec::new();
-        let mut time: Option<u64> = None;
-        let mut params = json!({});
-        for page in 0..MOST_PAGES {
-            let answer = self.live.peer.ask(method, self.live.session.params(params.clone())).await;
-            let mut answer = match answer {
-                Ok(answer) => answer,
-                // Not every server that has resources knows of templates.
-                Err(PeerError::Rpc { code: NO_METHOD, .. }) => return Ok((all, None)),
-                Err(error) => return Err(self.failed(method, &error)),
-            };
-            let here =
-                crate::cache::time_to_live(&answer).and_then(|time| u64::try_from(time.as_millis()).ok());
-            time = if page == 0 { here } else { time.zip(here).map(|(a, b)| a.min(b)) };
-            if let Some(Value::Array(items)) = answer.get_mut(field).map(Value::take) {
-                all.extend(items);
+        match tokio::time::timeout(limit, whole_list(&self.live, method, field)).await {
+            Ok(Ok(all)) => Ok(all),
+            Ok(Err(ListFault::Peer(error))) => Err(self.failed(method, &error)),
+            Ok(Err(fault @ ListFault::Endless)) => {
+                Err(AccessError::Failed(format!("`{}`, {method}: {fault}", self.server.id())))
             }
-            match answer.get_mut("nextCursor").map(Value::take) {
-                Some(cursor @ Value::String(_)) if all.len() < MOST_ENTRIES => {
-                    params = json!({"cursor": cursor})
-                }
-                _ => {
-                    all.truncate(MOST_ENTRIES);
-                    return Ok((all, time));
-                }
+            Err(_) => {
+                let seconds = limit.as_secs_f32();
+                let id = self.server.id();
+                Err(AccessError::Failed(format!("`{id}`, {method}: no answer within {seconds} seconds")))
             }
         }
-        Err(AccessError::Failed(format!("`{}`, {method}: the list has no end", self.server.id())))
     }
 
     /// Asks for news of one resource.
@@ -307,6 +270,61 @@ impl Access {
         let error = self.server.mask().text(&error.to_string());
         AccessError::Failed(format!("`{}`, {method}: {error}", self.server.id()))
     }
+}
+
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListFault {
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    #[error("the list has no end")]
+    Endless,
+}
+
+/// A whole list, page by page, or as the server let it be kept. It has no limit of time of its own.
+pub(crate) async fn whole_list(
+    live: &Live,
+    method: &'static str,
+    field: &str,
+) -> Result<Vec<Value>, ListFault> {
+    let key = Key { method, about: String::new() };
+    let cache = &live.peer.desk().cache;
+    if let Some(Value::Array(kept)) = cache.get(&key).as_deref().map(|kept| kept["all"].clone()) {
+        return Ok(kept);
+    }
+    let (all, time) = pages(live, method, field).await?;
+    if let Some(time) = time {
+        cache.keep(key, &json!({"all": all, "ttlMs": time}));
+    }
+    Ok(all)
+}
+
+/// All pages, and for how many milliseconds they hold.
+async fn pages(live: &Live, method: &str, field: &str) -> Result<(Vec<Value>, Option<u64>), ListFault> {
+    let mut all = Vec::new();
+    let mut time: Option<u64> = None;
+    let mut params = json!({});
+    for page in 0..MOST_PAGES {
+        let mut answer = match live.peer.ask(method, live.session.params(params)).await {
+            Ok(answer) => answer,
+            // Not every server that has resources knows of templates.
+            Err(PeerError::Rpc { code: NO_METHOD, .. }) => return Ok((all, None)),
+            Err(error) => return Err(error.into()),
+        };
+        let here = crate::cache::time_to_live(&answer).and_then(|time| u64::try_from(time.as_millis()).ok());
+        time = if page == 0 { here } else { time.zip(here).map(|(a, b)| a.min(b)) };
+        if let Some(Value::Array(items)) = answer.get_mut(field).map(Value::take) {
+            all.extend(items);
+        }
+        match answer.get_mut("nextCursor").map(Value::take) {
+            Some(cursor @ Value::String(_)) if all.len() < MOST_ENTRIES => params = json!({"cursor": cursor}),
+            _ => {
+                all.truncate(MOST_ENTRIES);
+                return Ok((all, time));
+            }
+        }
+    }
+    Err(ListFault::Endless)
 }
 
 /// Tells a server of the older era that its news are no longer wanted.

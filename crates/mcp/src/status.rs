@@ -27,6 +27,11 @@ pub struct ServerStatus {
     pub tools: Arc<[ToolSpec]>,
     /// Those that the user has not seen as they are now. New ones are among `tools`; the others are withheld.
     pub unseen: Arc<[ToolReview]>,
+    /// How many resources it listed; none until they were counted, which nobody waits for. Like its tools they stay
+    /// when it dies.
+    pub resources: Option<u32>,
+    /// How many prompts it listed; none until they were counted.
+    pub prompts: Option<u32>,
     /// The authorization server at which somebody signed in to a remote server.
     pub signed_in: Option<String>,
     /// The process, while there is one.

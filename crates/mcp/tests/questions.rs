@@ -51,7 +51,9 @@ impl Asker for Person {
                     }
                     Reply::Answer(QuestionAnswer::Accepted { content: Some(content) })
                 }
-                Question::Url { .. } => Reply::Answer(QuestionAnswer::Accepted { content: None }),
+                Question::Url { .. } | Question::SamplingReply { .. } => {
+                    Reply::Answer(QuestionAnswer::Accepted { content: None })
+                }
                 Question::Sampling { request, .. } => {
                     let said = format!("heard {} messages", request.messages.len());
                     Reply::Sample(Box::new(Sample {

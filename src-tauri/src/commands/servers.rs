@@ -42,8 +42,8 @@ pub async fn set_server_trusted(desk: Desk<'_>, id: ServerId, trusted: bool) -> 
 }
 
 #[tauri::command]
-pub async fn approve_server(desk: Desk<'_>, id: ServerId) -> Result<(), Problem> {
-    desk.engine().await?.approve_server(&id)
+pub async fn approve_server(desk: Desk<'_>, id: ServerId, digest: String) -> Result<(), Problem> {
+    desk.engine().await?.approve_server(&id, &digest)
 }
 
 #[tauri::command]
@@ -90,8 +90,8 @@ pub async fn set_server_permission(
 }
 
 #[tauri::command]
-pub async fn accept_tool(desk: Desk<'_>, tool: ToolName) -> Result<(), Problem> {
-    desk.engine().await?.accept_tool(&tool)
+pub async fn accept_tool(desk: Desk<'_>, tool: ToolName, digest: String) -> Result<(), Problem> {
+    desk.engine().await?.accept_tool(&tool, &digest)
 }
 
 #[tauri::command]

@@ -24,8 +24,8 @@ export interface ServerHost {
 
   setServerEnabled(id: string, enabled: boolean): Promise<void>;
   setServerTrusted(id: string, trusted: boolean): Promise<void>;
-  /** The user has seen what would run, and it may. */
-  approveServer(id: string): Promise<void>;
+  /** The user has seen what would run, and it may: what its approval names by this digest. */
+  approveServer(id: string, digest: string): Promise<void>;
   /** Opens the browser; ends when the user has signed in or given up. */
   signIn(id: string): Promise<void>;
   signOut(id: string): Promise<void>;
@@ -53,8 +53,8 @@ export interface ServerHost {
   setToolPermission(tool: string, permission: RuleEffect | null): Promise<void>;
   /** Null goes back to the default. */
   setServerPermission(id: string, permission: RuleEffect | null): Promise<void>;
-  /** The user has seen what became different about a tool. */
-  acceptTool(tool: string): Promise<void>;
+  /** The user has seen what became different about a tool: what the change names by this digest. */
+  acceptTool(tool: string, digest: string): Promise<void>;
   /** Looks at a server step by step; `onCheck` hears of each step as it ends. */
   doctor(id: string, onCheck: (check: DoctorCheck) => void): Promise<DoctorReport>;
 }

@@ -48,7 +48,7 @@ function servers(): ServerHost {
     restartServer: (id) => invoke("restart_server", { id }),
     setServerEnabled: (id, enabled) => invoke("set_server_enabled", { id, enabled }),
     setServerTrusted: (id, trusted) => invoke("set_server_trusted", { id, trusted }),
-    approveServer: (id) => invoke("approve_server", { id }),
+    approveServer: (id, digest) => invoke("approve_server", { id, digest }),
     signIn: (id) => invoke("sign_in", { id }),
     signOut: (id) => invoke("sign_out", { id }),
     saveServer: (draft) => invoke("save_server", { draft }),
@@ -62,7 +62,7 @@ function servers(): ServerHost {
     saveExport: (ids) => invoke("save_export", { ids }),
     setToolPermission: (tool, permission) => invoke("set_tool_permission", { tool, permission }),
     setServerPermission: (id, permission) => invoke("set_server_permission", { id, permission }),
-    acceptTool: (tool) => invoke("accept_tool", { tool }),
+    acceptTool: (tool, digest) => invoke("accept_tool", { tool, digest }),
     doctor: (id, onCheck) => invoke("doctor", { id, onCheck: channel<DoctorCheck>(onCheck) }),
   };
 }

@@ -118,12 +118,17 @@ it("sampling shows what is asked and who answers, and afterwards what was said",
     expect(text).toContain(part);
   }
   await page.locator(id("question-accept")).click();
+  const reply = page.locator('[data-question="sampling_reply"]');
+  await reply.waitFor();
+  const shown = await reply.innerText();
+  for (const part of ["Lectern Starter", "A fortnight by rail.", "not been sent"]) expect(shown).toContain(part);
+  await reply.locator(id("question-accept")).click();
   await eventually(
     () => texts(page, answer),
     (seen) => expect(seen.join()).toContain("accepted"),
   );
   await page.locator(`${id("tool-card")} .line`).click();
-  expect(await page.locator(id("question-past")).innerText()).toContain("A fortnight by rail.");
+  expect(await page.locator(id("question-past")).first().innerText()).toContain("A fortnight by rail.");
 });
 
 it("a stopped turn closes its question", async () => {

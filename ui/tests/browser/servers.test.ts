@@ -190,6 +190,7 @@ it("an import shows what would run, and adds what was chosen", async () => {
   await page.getByText("1 server was added.").waitFor();
   expect(await page.evaluate(() => (window as unknown as Seen).imported)).toEqual({
     source: { type: "text", text: "{}" },
+    digest: "p1",
     chosen: ["github"],
     inputs: { token: "ghp_1" },
     secrets_to_keyring: true,

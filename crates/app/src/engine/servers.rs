@@ -12,6 +12,7 @@ mod imports;
 mod notes;
 mod plan;
 mod sign;
+mod sources;
 mod values;
 mod views;
 
@@ -33,6 +34,9 @@ pub(super) use plan::{Planned, Unusable, host_options, planned, roots, vault_con
 /// [`Engine::servers_ready`].
 const SEND_WAITS: Duration = Duration::from_secs(5);
 
+/// How long the counts of resources and prompts are waited for.
+const COUNT_WAITS: Duration = Duration::from_secs(5);
+
 impl Engine {
     /// All servers as they are now, the vaults' first.
     pub fn servers(&self) -> Vec<ServerView> {
@@ -51,6 +55,11 @@ impl Engine {
     /// Waits until no server is starting any more; each start has its own limit of time.
     pub async fn servers_ready(&self) {
         self.0.host.settled().await;
+    }
+
+    /// Waits until the resources and prompts of the running servers are counted, but not for long.
+    pub async fn servers_counted(&self) {
+        let _ = tokio::time::timeout(COUNT_WAITS, self.0.host.counted()).await;
     }
 
     /// Ends a server and starts it anew. Returns at once; the news tell what becomes of it.

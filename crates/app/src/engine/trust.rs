@@ -7,19 +7,23 @@ use std::collections::HashSet;
 
 use lectern_core::store::{AuditKind, StoreError};
 use lectern_core::{Actor, Rule, RuleEffect, RuleMatch, ServerId, Store, ToolName, ToolSpec};
-use lectern_mcp::{ServerConfig, ServerStatus, Standing, ToolReview, visible};
+use lectern_mcp::{ServerConfig, ServerPrint, ServerStatus, Standing, ToolReview, visible};
 use serde_json::Value;
 
-use super::{Engine, unknown_server};
+use super::{Engine, changed_since_shown, unknown_server};
 use crate::audit::{self, AuditFilter};
 use crate::problem::of_store;
 use crate::settings::Settings;
 use crate::view::{AppNews, ApprovalView, AuditEntry, Problem, ToolChange, ToolView};
 
 impl Engine {
-    /// The user has seen what a server would run, and wants it. It is started unless it is disabled.
-    pub fn approve_server(&self, id: &ServerId) -> Result<(), Problem> {
+    /// The user has seen what a server would run, and wants it: what [`ApprovalView`] names by this digest. It is started
+    /// unless it is disabled. Refused when the settings say something else by now.
+    pub fn approve_server(&self, id: &ServerId, digest: &str) -> Result<(), Problem> {
         let config = self.0.host.config(id).map_err(|_| unknown_server(id))?;
+        if ServerPrint::of(&config).digest != digest {
+            return Err(changed_since_shown());
+        }
         self.approve(&config)?;
         if !config.disabled {
             self.0.host.start_server(id).map_err(|_| unknown_server(id))?;
@@ -28,14 +32,18 @@ impl Engine {
         Ok(())
     }
 
-    /// The user has seen a tool that is new, has changed or hides something, and wants it as it is now.
-    pub fn accept_tool(&self, tool: &ToolName) -> Result<(), Problem> {
+    /// The user has seen a tool that is new, has changed or hides something, and wants it as it was
+    /// shown: what [`ToolChange`] names by this digest. Refused when the server tells something else by now.
+    pub fn accept_tool(&self, tool: &ToolName, digest: &str) -> Result<(), Problem> {
         let review = self.unseen(tool).ok_or_else(|| {
             Problem::new(
                 "nothing_to_accept",
                 format!("the tool `{tool}` is as it was accepted, or not there"),
             )
         })?;
+        if review.definition.digest != digest {
+            return Err(changed_since_shown());
+        }
         let server = &review.spec.server;
         self.note(AuditKind::Approval, server, Some(tool), &format!("accepted: {}", why(&review.standing)))?;
         self.0.approvals.accept(server, &review.definition).map_err(|error| of_store(&error))?;
@@ -66,7 +74,7 @@ impl Engine {
     /// Records that the user approved what a server would run: after a preview, a form or a question. Rules that were
     /// left by another server of that name and allow something are dropped.
     pub(super) fn approve(&self, config: &ServerConfig) -> Result<(), Problem> {
-        let print = lectern_mcp::ServerPrint::of(config);
+        let print = ServerPrint::of(config);
         let shown = print.shown.replace('\n', "; ");
         self.note(AuditKind::Approval, &config.id, None, &format!("approved: {shown}"))?;
         let new = self.0.approvals.approve(config).map_err(|error| of_store(&error))?;
@@ -221,7 +229,8 @@ fn change(review: &ToolReview) -> ToolChange {
         Standing::Changed { before } => before.clone(),
         Standing::Known | Standing::New | Standing::Invisible => Value::Null,
     };
-    ToolChange { before: shown(before), after: shown(review.definition.value()) }
+    let digest = review.definition.digest.clone();
+    ToolChange { before: shown(before), after: shown(review.definition.value()), digest }
 }
 
 /// A definition with everything invisible shown.

@@ -58,6 +58,8 @@ pub struct FoundHost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "app/import.ts")]
 pub struct ImportPreview {
+    /// Names the whole source as it was read; the import must say it.
+    pub digest: String,
     /// What can be added.
     pub servers: Vec<PreviewedServer>,
     /// What can't.
@@ -112,6 +114,14 @@ pub struct InputView {
     pub description: String,
     /// Whether it is a secret.
     pub password: bool,
+    /// What holds when nothing is answered; none when there is nothing, and when it is a secret.
+    pub default: Option<String>,
+    /// Whether it may stay without an answer.
+    pub optional: bool,
+    /// What may be chosen; anything when empty.
+    pub options: Vec<String>,
+    /// Whether several values may be given, one a line.
+    pub multiple: bool,
 }
 
 /// What to add.
@@ -120,6 +130,8 @@ pub struct InputView {
 pub struct ImportRequest {
     /// The same source as of the preview.
     pub source: ImportSource,
+    /// The preview's digest: what is not as it was shown is not imported.
+    pub digest: String,
     /// Names of the chosen servers.
     pub chosen: Vec<String>,
     /// Answers to the inputs, by id.

@@ -41,9 +41,9 @@ pub struct ServerView {
     pub permission: Option<RuleEffect>,
     /// What it says about its use; untrusted text.
     pub instructions: Option<String>,
-    /// Resources that it listed.
+    /// Resources that it listed; 0 until they are counted, which is soon after its start.
     pub resources: u32,
-    /// Prompts that it listed.
+    /// Prompts that it listed; 0 until they are counted.
     pub prompts: u32,
     /// How often it was started since Lectern was.
     pub starts: u64,
@@ -79,6 +79,8 @@ pub struct ToolChange {
     /// As the server tells it now.
     #[ts(type = "unknown")]
     pub after: Value,
+    /// Names the definition as it is now; who accepts it must say it.
+    pub digest: String,
 }
 
 /// How a server is reached; secrets masked.
@@ -180,9 +182,16 @@ pub enum ApprovalView {
     /// It may.
     Approved,
     /// It was never asked about.
-    New,
+    New {
+        /// Names what would run; the approval must say it.
+        digest: String,
+        /// What would run, line by line, secrets masked.
+        shown: String,
+    },
     /// It became different since.
     Changed {
+        /// Names what would run now; the approval must say it.
+        digest: String,
         /// What may run.
         before: String,
         /// What would run now.

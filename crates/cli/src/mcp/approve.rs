@@ -5,7 +5,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
-use lectern_app::view::{ApprovalView, Problem, ServerView, ToolView};
+use lectern_app::view::{ApprovalView, Problem, ServerView, ToolChange, ToolView};
 use lectern_app::{Engine, EngineOptions, Home};
 use lectern_core::ServerId;
 
@@ -55,17 +55,25 @@ async fn approve_all(engine: &Engine, asked: &Approve) -> Result<Exit, Problem> 
 /// Shows what a server would run; whether it is approved now.
 fn approve(engine: &Engine, id: &ServerId, yes: bool) -> Result<bool, Problem> {
     let server = find(engine, id)?;
-    if server.approval != ApprovalView::Approved {
-        data(&printable(&format!("{id} would run: {}", server.command)));
-        if let ApprovalView::Changed { before, after } = &server.approval {
-            data(&printable(&format!("approved was:\n{before}\nnow it is:\n{after}")));
+    let digest = match &server.approval {
+        ApprovalView::Approved => {
+            data(&printable(&format!("{id} is approved as it is: {}", server.command)));
+            return Ok(true);
         }
-        if !agreed(yes, "Approve it?")? {
-            return Ok(false);
+        ApprovalView::New { digest, shown } => {
+            data(&printable(&format!("{id} would run: {shown}")));
+            digest
         }
-        engine.approve_server(id)?;
-        data(&printable(&format!("approved {id}")));
+        ApprovalView::Changed { digest, before, after } => {
+            data(&printable(&format!("{id} would run: {after}\napproved was: {before}")));
+            digest
+        }
+    };
+    if !agreed(yes, "Approve it?")? {
+        return Ok(false);
     }
+    engine.approve_server(id, digest)?;
+    data(&printable(&format!("approved {id}")));
     Ok(true)
 }
 
@@ -74,12 +82,13 @@ fn accept(engine: &Engine, id: &ServerId, asked: &Approve) -> Result<Vec<String>
     let server = find(engine, id)?;
     let mut accepted = Vec::new();
     let mut left = false;
-    for tool in server.tools.iter().filter(|tool| tool.changed.is_some()) {
-        show(tool);
+    for tool in &server.tools {
+        let Some(change) = &tool.changed else { continue };
+        show(tool, change);
         let name = tool.spec.name.as_str();
         let wanted = asked.tools.iter().any(|asked| asked == name);
         if wanted && agreed(asked.yes, "Accept it as it is now?")? {
-            engine.accept_tool(&tool.spec.name)?;
+            engine.accept_tool(&tool.spec.name, &change.digest)?;
             data(&printable(&format!("accepted {name}")));
             accepted.push(name.to_owned());
         } else {
@@ -97,8 +106,7 @@ fn find(engine: &Engine, id: &ServerId) -> Result<ServerView, Problem> {
     found.ok_or_else(|| Problem::new("unknown_server", format!("there is no server `{id}`")))
 }
 
-fn show(tool: &ToolView) {
-    let Some(change) = &tool.changed else { return };
+fn show(tool: &ToolView, change: &ToolChange) {
     let state = if tool.enabled { "new" } else { "switched off" };
     data(&printable(&format!("{} ({state})", tool.spec.name)));
     if !change.before.is_null() {

@@ -133,7 +133,7 @@ async fn request(
         engine.check_keyring().await?;
     }
     let chosen = shown.servers.iter().map(|server| server.name.clone()).collect();
-    Ok(ImportRequest { source, chosen, inputs, secrets_to_keyring })
+    Ok(ImportRequest { source, digest: shown.digest.clone(), chosen, inputs, secrets_to_keyring })
 }
 
 fn source(asked: &Import) -> Result<ImportSource, Problem> {

@@ -26,7 +26,7 @@ pub async fn run(home: Home, asked: List) -> Result<Exit, Problem> {
     let cancel = Interrupts::listen().next();
     let engine = Engine::open(home, options(asked.with))?;
     let ready = tokio::select! {
-        () = engine.servers_ready() => true,
+        () = async { engine.servers_ready().await; engine.servers_counted().await } => true,
         () = cancel.cancelled() => false,
     };
     let servers = engine.servers();

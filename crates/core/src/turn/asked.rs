@@ -18,7 +18,7 @@ use crate::event::EventKind;
 use crate::form;
 use crate::ids::{QuestionId, ServerId, ToolCallId};
 use crate::message::ToolCall;
-use crate::question::{Asker, Question, QuestionAnswer, Reply};
+use crate::question::{Asker, Question, QuestionAnswer, Reply, Sample};
 use crate::validate::ValidationError;
 
 /// Questions that the user is asked during one call; more are declined unseen.
@@ -78,9 +78,10 @@ fn only_asked(question: &Question, answer: QuestionAnswer) -> QuestionAnswer {
         (Question::Form { fields, .. }, QuestionAnswer::Accepted { content }) => {
             QuestionAnswer::Accepted { content: Some(form::only_asked(fields, content.unwrap_or_default())) }
         }
-        (Question::Url { .. } | Question::Sampling { .. }, QuestionAnswer::Accepted { .. }) => {
-            QuestionAnswer::Accepted { content: None }
-        }
+        (
+            Question::Url { .. } | Question::Sampling { .. } | Question::SamplingReply { .. },
+            QuestionAnswer::Accepted { .. },
+        ) => QuestionAnswer::Accepted { content: None },
         (_, answer) => answer,
     }
 }
@@ -159,13 +160,27 @@ impl Asking {
         if let Question::Sampling { model, .. } = &mut question {
             *model = Some(self.sampler.model());
         }
-        let open = OpenQuestion::put(self, server, question.clone());
+        let open = OpenQuestion::put(self, server.clone(), question.clone());
         let answer = open.answered().await;
         match (question, answer) {
             (Question::Sampling { request, .. }, (id, QuestionAnswer::Accepted { .. })) => {
-                self.sampler.run(&self.journal, &self.call, &id, *request, cancel).await
+                match self.sampler.run(&self.journal, &self.call, &id, *request, cancel).await {
+                    Reply::Sample(sample) => self.shown(server, sample).await,
+                    other @ (Reply::Answer(_) | Reply::Failed(_)) => other,
+                }
             }
             (_, (_, answer)) => Reply::Answer(answer),
+        }
+    }
+
+    /// Shows the model's reply to the user, and gives it when the user sends it.
+    async fn shown(&self, server: ServerId, sample: Box<Sample>) -> Reply {
+        let Sample { message, model, finish, .. } = &*sample;
+        let (message, model, finish) = (message.clone(), model.clone(), *finish);
+        let open = OpenQuestion::put(self, server, Question::SamplingReply { message, model, finish });
+        match open.answered().await.1 {
+            QuestionAnswer::Accepted { .. } => Reply::Sample(sample),
+            answer @ (QuestionAnswer::Declined | QuestionAnswer::Cancelled) => Reply::Answer(answer),
         }
     }
 }

@@ -70,14 +70,15 @@ fn about(kind: &EventKind) -> &'static str {
         EventKind::QuestionAsked { .. } => {
             "A server asks the user something while its tool runs: a `form`, a visit to a `url`, or `sampling` (a reply \
              of the model). The call waits for the answer, and its time does not run meanwhile. All text in it is the \
-             server's."
+             server's, except in `sampling_reply`: that is the model's reply, which the server gets when the user says \
+             yes."
         }
         EventKind::QuestionAnswered { .. } => {
             "A question is over: `accepted`, `declined`, or `cancelled` when it was withdrawn."
         }
         EventKind::SampleFinished { .. } => {
-            "The model answered a server that the user had allowed to ask it: what was said, by which model, at what \
-             cost."
+            "The model answered a request of a server that the user had allowed: what was said, by which model, at what \
+             cost. The server does not have it yet; the next question asks whether it shall."
         }
         EventKind::ToolFinished { .. } => {
             "A call is settled. `outcome` is `succeeded`, `failed`, `denied` or `cancelled`; all of them are news for \
@@ -174,6 +175,14 @@ fn form() -> Question {
     Question::Form { message: "How much shall I read?".to_owned(), fields, schema }
 }
 
+fn spoken(text: &str) -> AssistantMessage {
+    AssistantMessage {
+        parts: vec![Part::Text { text: text.to_owned() }],
+        model: Some("starter".into()),
+        ..AssistantMessage::default()
+    }
+}
+
 fn sampling() -> Question {
     let request = SampleRequest {
         system: None,
@@ -237,13 +246,19 @@ fn tools() -> Vec<EventKind> {
         EventKind::SampleFinished {
             call: "call_0".into(),
             question_id: "019a-sample".into(),
-            message: AssistantMessage {
-                parts: vec![Part::Text { text: "Bread and cheese.".to_owned() }],
-                model: Some("starter".into()),
-                ..AssistantMessage::default()
-            },
+            message: spoken("Bread and cheese."),
             finish: FinishReason::Stop,
             stats: StepStats { usage: usage(), first_delta_ms: None, total_ms: 360 },
+        },
+        EventKind::QuestionAsked {
+            call: "call_0".into(),
+            question_id: "019a-reply".into(),
+            server: "notes".into(),
+            question: Question::SamplingReply {
+                message: spoken("Bread and cheese."),
+                model: "starter".into(),
+                finish: FinishReason::Stop,
+            },
         },
         EventKind::ToolFinished { message_id: "019a-result".into(), result: result() },
         EventKind::Notice {

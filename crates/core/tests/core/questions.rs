@@ -47,6 +47,17 @@ async fn asked(turn: &TurnHandle) -> (QuestionId, Question) {
     .await
 }
 
+/// The reply of the model that the user is to judge.
+async fn reply_shown(turn: &TurnHandle) -> (QuestionId, String) {
+    until(turn, |kind| match kind {
+        EventKind::QuestionAsked {
+            question_id, question: Question::SamplingReply { message, .. }, ..
+        } => Some((question_id.clone(), message.text())),
+        _ => None,
+    })
+    .await
+}
+
 fn answers(events: &[lectern_core::Event]) -> Vec<QuestionAnswer> {
     let answers = events.iter().filter_map(|event| match &event.kind {
         EventKind::QuestionAnswered { answer, .. } => Some(answer.clone()),
@@ -115,6 +126,10 @@ async fn sampling_is_approved_and_its_cost_is_told() {
         matches!(question, Question::Sampling { model: Some(model), .. } if model.as_str() == "scripted")
     );
     turn.answer_question(&id, QuestionAnswer::Accepted { content: Some(JsonObject::new()) }).unwrap();
+    let (shown, said) = reply_shown(&turn).await;
+    assert_eq!(said, "Hello, server.");
+    assert!(app.results().is_empty(), "the server has nothing yet");
+    turn.answer_question(&shown, QuestionAnswer::Accepted { content: None }).unwrap();
     assert_eq!(finish(&turn).await, TurnOutcome::Completed);
 
     let told = all_events(&turn).await.into_iter().find_map(|event| match event.kind {
@@ -126,6 +141,33 @@ async fn sampling_is_approved_and_its_cost_is_told() {
     let request = &app.model.requests()[1];
     assert_eq!((request.messages.len(), request.system.as_deref()), (1, Some("Be brief.")));
     assert_ne!(request.conversation, app.conversation, "the conversation is not part of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_the_user_keeps_never_reaches_the_server() {
+    for no in [QuestionAnswer::Declined, QuestionAnswer::Cancelled] {
+        let replies = [calls("ask", json!({})), says("my secret"), says("Done.")];
+        let app = App::start(replies, asking(sampling(), 1));
+        let turn = app.send("go");
+        let (id, _) = asked(&turn).await;
+        turn.answer_question(&id, QuestionAnswer::Accepted { content: None }).unwrap();
+        let (shown, _) = reply_shown(&turn).await;
+        turn.answer_question(&shown, no).unwrap();
+        assert_eq!(finish(&turn).await, TurnOutcome::Completed);
+        assert!(!app.results()[0].text().contains("my secret"));
+    }
+    // A stop while the reply is looked at keeps it, too.
+    let replies = [calls("ask", json!({})), says("my secret")];
+    let app = App::start(replies, asking(sampling(), 1));
+    let turn = app.send("go");
+    let (id, _) = asked(&turn).await;
+    turn.answer_question(&id, QuestionAnswer::Accepted { content: None }).unwrap();
+    let (shown, _) = reply_shown(&turn).await;
+    turn.cancel();
+    assert_eq!(finish(&turn).await, TurnOutcome::Cancelled);
+    let sent = turn.answer_question(&shown, QuestionAnswer::Accepted { content: None });
+    assert_eq!(sent, Err(AnswerRefused::NotAsked));
+    assert!(!app.results()[0].text().contains("my secret"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,6 +42,8 @@ pub(super) async fn run(route: Arc<Route>, message: Value) {
     if let Err(failed) = outcome {
         let loss = match &failed {
             PeerError::Unreachable(why) => Some(Loss::Unreachable(why.clone())),
+            // Who may not see what is there beside the tools can use the tools all the same.
+            PeerError::SignIn(_) if is_listed_beside(&message) => None,
             PeerError::SignIn(why) => Some(Loss::SignIn(why.clone())),
             PeerError::Closed
             | PeerError::Damaged(_)
@@ -54,6 +56,12 @@ pub(super) async fn run(route: Arc<Route>, message: Value) {
             route.lose(loss);
         }
     }
+}
+
+/// Whether a message asks for a list that the host looks at by itself, without anybody having wished for it.
+fn is_listed_beside(message: &Value) -> bool {
+    let method = message.get("method").and_then(Value::as_str);
+    matches!(method, Some(crate::resources::LIST | crate::prompts::LIST))
 }
 
 async fn unwanted(route: &Route, id: &Value) {

@@ -27,7 +27,9 @@ impl Asker for Defaults {
                 QuestionAnswer::Accepted { content: Some(content) }
             }
             (Elicitation::AcceptDefaults, Question::Url { .. }) => QuestionAnswer::Accepted { content: None },
-            (Elicitation::Decline, _) | (_, Question::Sampling { .. }) => QuestionAnswer::Declined,
+            (Elicitation::Decline, _) | (_, Question::Sampling { .. } | Question::SamplingReply { .. }) => {
+                QuestionAnswer::Declined
+            }
         };
         ready(Reply::Answer(answer)).boxed()
     }

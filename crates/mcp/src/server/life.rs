@@ -111,6 +111,8 @@ impl Server {
             status.pid = None;
             status.tools = Arc::default();
             status.unseen = Arc::default();
+            status.resources = None;
+            status.prompts = None;
         });
     }
 

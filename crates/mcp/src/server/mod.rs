@@ -3,6 +3,7 @@
 //! Invariant: one task owns the process. Nobody else starts or ends it, and its end never reaches another server. Every
 //! state it is in can be seen.
 
+mod count;
 mod life;
 mod restart;
 mod sign;
@@ -128,6 +129,8 @@ impl Server {
             instructions: None,
             tools: Arc::default(),
             unseen: Arc::default(),
+            resources: None,
+            prompts: None,
             signed_in: None,
             pid: None,
             starts: 0,
@@ -344,7 +347,8 @@ impl Server {
         let changes = subscribe(live.peer.clone(), Arc::clone(&live.session));
         let mut relist: Option<BoxFuture<'_, ()>> = None;
         let mut again = false;
-        tokio::pin!(changes);
+        let counting = self.keep_counts(live.clone());
+        tokio::pin!(changes, counting);
         let lost = loop {
             tokio::select! {
                 order = life::meaningful(orders) => {
@@ -358,6 +362,7 @@ impl Server {
                     break tokio::time::timeout(Duration::from_millis(500), connection.body.ended()).await.ok();
                 }
                 () = &mut changes => {}
+                () = &mut counting => {}
                 Some(notice) = connection.notices.recv() => match notice {
                     Notice::Log(line) => self.log.line(&line),
                     Notice::ToolsChanged if relist.is_some() => again = true,
@@ -475,5 +480,6 @@ async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) {
         tokio::time::sleep(pause).await;
         // What was told in the meantime was not heard.
         peer.tools_may_have_changed();
+        peer.desk().lists_may_have_changed();
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Ended, Live, Server};
+use super::{Ended, Live, Server, count};
 use crate::config::ServerConfig;
 use crate::connection::{Connection, OpenError};
 use crate::handshake::{HandshakeError, LOG_LEVEL, Opening, Session, negotiate};
@@ -133,6 +133,7 @@ impl Server {
             status.protocol = Some(session.protocol.clone());
             status.reported = session.reported.clone();
             status.instructions = session.instructions.clone();
+            count::at_start(status, &session);
         });
         set_log_level(&peer, &session);
         let tools = self.listing().fetch(&peer, &session).await?;

@@ -22,6 +22,10 @@ servers: number, };
  */
 export type ImportPreview = { 
 /**
+ * Names the whole source as it was read; the import must say it.
+ */
+digest: string, 
+/**
  * What can be added.
  */
 servers: Array<PreviewedServer>, 
@@ -38,6 +42,10 @@ export type ImportRequest = {
  * The same source as of the preview.
  */
 source: ImportSource, 
+/**
+ * The preview's digest: what is not as it was shown is not imported.
+ */
+digest: string, 
 /**
  * Names of the chosen servers.
  */
@@ -83,7 +91,23 @@ description: string,
 /**
  * Whether it is a secret.
  */
-password: boolean, };
+password: boolean, 
+/**
+ * What holds when nothing is answered; none when there is nothing, and when it is a secret.
+ */
+default: string | null, 
+/**
+ * Whether it may stay without an answer.
+ */
+optional: boolean, 
+/**
+ * What may be chosen; anything when empty.
+ */
+options: Array<string>, 
+/**
+ * Whether several values may be given, one a line.
+ */
+multiple: boolean, };
 
 /**
  * Hosts whose settings can be found.

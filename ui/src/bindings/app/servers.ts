@@ -7,7 +7,19 @@ import type { Problem } from "./view";
 /**
  * Whether the user has said that a server may run as it is.
  */
-export type ApprovalView = { "type": "approved" } | { "type": "new" } | { "type": "changed", 
+export type ApprovalView = { "type": "approved" } | { "type": "new", 
+/**
+ * Names what would run; the approval must say it.
+ */
+digest: string, 
+/**
+ * What would run, line by line, secrets masked.
+ */
+shown: string, } | { "type": "changed", 
+/**
+ * Names what would run now; the approval must say it.
+ */
+digest: string, 
 /**
  * What may run.
  */
@@ -234,11 +246,11 @@ permission: RuleEffect | null,
  */
 instructions: string | null, 
 /**
- * Resources that it listed.
+ * Resources that it listed; 0 until they are counted, which is soon after its start.
  */
 resources: number, 
 /**
- * Prompts that it listed.
+ * Prompts that it listed; 0 until they are counted.
  */
 prompts: number, 
 /**
@@ -266,7 +278,11 @@ before: unknown,
 /**
  * As the server tells it now.
  */
-after: unknown, };
+after: unknown, 
+/**
+ * Names the definition as it is now; who accepts it must say it.
+ */
+digest: string, };
 
 /**
  * One tool of a server.

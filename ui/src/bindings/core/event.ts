@@ -188,7 +188,7 @@ call: ToolCallId,
  */
 question_id: QuestionId, 
 /**
- * What the server gets; `message.model` answered.
+ * What it said; `message.model` answered.
  */
 message: AssistantMessage, 
 /**
@@ -385,7 +385,7 @@ call: ToolCallId,
  */
 question_id: QuestionId, 
 /**
- * What the server gets; `message.model` answered.
+ * What it said; `message.model` answered.
  */
 message: AssistantMessage, 
 /**

@@ -120,6 +120,12 @@ export function asks(question: Question): Script {
         finish: "stop",
         stats: stats(40, 0, 8),
       });
+      await stage.question(one, {
+        type: "sampling_reply",
+        message: { parts: [{ type: "text", text: "A fortnight by rail." }], model: MODEL, incomplete: false },
+        model: MODEL,
+        finish: "stop",
+      });
     }
     await runCall(stage, one, result(one, told(answer)));
     await step(stage, 1, { text: told(answer) });

@@ -38,6 +38,8 @@ export const en = {
   "ask.sampling": "{server} wants to ask your model:",
   "ask.samplingBy": "{model} will answer.",
   "ask.samplingTools": "It may ask for {n} tool of the server. | It may ask for {n} tools of the server.",
+  "ask.sampling_reply": "{server} gets this reply:",
+  "ask.replyBy": "Written by {model}. It has not been sent yet.",
   "ask.send": "Send",
   "ask.system": "Instructions",
   "ask.too_few": "Choose at least {n}.",

@@ -41,6 +41,8 @@ export const fr: Record<keyof typeof en, string> = {
   "ask.sampling": "{server} veut interroger votre modèle :",
   "ask.samplingBy": "{model} répondra.",
   "ask.samplingTools": "Il peut demander {n} outil du serveur. | Il peut demander {n} outils du serveur.",
+  "ask.sampling_reply": "{server} recevrait cette réponse :",
+  "ask.replyBy": "Rédigée par {model}. Elle n’a pas encore été envoyée.",
   "ask.send": "Envoyer",
   "ask.system": "Consignes",
   "ask.too_few": "Choisissez-en au moins {n}.",

@@ -39,6 +39,8 @@ export const zhCN: Record<keyof typeof en, string> = {
   "ask.sampling": "{server} 想询问你的模型：",
   "ask.samplingBy": "将由 {model} 回答。",
   "ask.samplingTools": "它可以使用服务器的 {n} 个工具。",
+  "ask.sampling_reply": "{server} 将收到这条回复：",
+  "ask.replyBy": "由 {model} 撰写，尚未发送。",
   "ask.send": "发送",
   "ask.system": "指示",
   "ask.too_few": "至少选择 {n} 项。",

@@ -11,6 +11,7 @@ use lectern_mcp::bundle::{Bundle, BundleError};
 use sha2::{Digest, Sha256};
 
 use crate::durable;
+use crate::engine::changed_since_shown;
 use crate::home::Home;
 use crate::problem::chain;
 use crate::settings::Settings;
@@ -34,8 +35,9 @@ impl Bundled {
         Ok((Self { bundle, folder }, read))
     }
 
-    /// Unpacks it, in place of another version.
-    pub(super) fn unpack(&self, path: &Path) -> Result<(), Problem> {
+    /// Unpacks it, in place of another version, unless it turns out to be another one than it was: `same` is asked when
+    /// all of it was read.
+    pub(super) fn unpack(&self, path: &Path, same: impl FnOnce() -> bool) -> Result<(), Problem> {
         let failed = |error: std::io::Error| of_bundle(path, &error.into());
         let beside = |end: &str| {
             let mut name = self.folder.file_name().unwrap_or_default().to_owned();
@@ -51,6 +53,10 @@ impl Bundled {
             // What was unpacked until then is of no use; the reason is what counts.
             let _ = remove(&new);
             return Err(of_bundle(path, &error));
+        }
+        if !same() {
+            let _ = remove(&new);
+            return Err(changed_since_shown());
         }
         if self.folder.exists() {
             fs::rename(&self.folder, &old).map_err(failed)?;

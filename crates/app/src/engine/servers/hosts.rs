@@ -30,7 +30,7 @@ fn found(host: KnownHost, folders: &Folders) -> Option<FoundHost> {
 }
 
 fn count(path: &Path) -> Option<u32> {
-    let read = lectern_mcp::read_config(&super::imports::read_text(path).ok()?).ok()?;
+    let read = lectern_mcp::read_config(&super::sources::read_text(path).ok()?).ok()?;
     u32::try_from(read.servers.len() + read.skipped.len()).ok()
 }
 

@@ -3,38 +3,33 @@
 //! Invariant: a preview adds and starts nothing; only what was chosen is added; no answer and no secret goes into the
 //! settings in clear when the keyring can have it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use lectern_core::ServerId;
 use lectern_core::store::AuditKind;
-use lectern_mcp::bundle::Bundle;
 use lectern_mcp::import::{self, Described, FoundSecret, Input, inputs_of, without_secrets};
 use lectern_mcp::placeholder::{Reference, input_key, mapped, references, secret_key};
 use lectern_mcp::{ImportedServer, ImportedServers, ServerConfig};
 
-use super::bundles::Bundled;
-use super::hosts;
-use crate::engine::{Engine, unknown_server};
-use crate::problem::{chain, of_secrets};
+use super::sources::{Source, digest_of_file};
+use crate::engine::{Engine, changed_since_shown, unknown_server};
+use crate::problem::of_secrets;
 use crate::settings::Settings;
-use crate::vaults::reason;
 use crate::view::{
     ImportPreview, ImportRequest, ImportSource, InputView, PreviewedServer, Problem, ServerView, SkippedView,
 };
 
-/// Bytes of a file.
-const LONGEST: u64 = 10 << 20;
-
 impl Engine {
     /// What an import would add, in full. Nothing is added or started.
     pub fn preview_import(&self, source: &ImportSource) -> Result<ImportPreview, Problem> {
-        let (read, _) = self.read_source(source)?;
+        let Source { read, digest, .. } = self.read_source(source)?;
         let settings = Settings::read(&self.0.home)?;
         let servers =
             read.servers.iter().map(|server| self.previewed(&server.config, &read.inputs, &settings));
         let skipped = read.skipped.iter();
         Ok(ImportPreview {
+            digest,
             servers: servers.collect(),
             skipped: skipped
                 .map(|skipped| SkippedView { name: skipped.name.clone(), reason: skipped.reason.clone() })
@@ -52,9 +47,13 @@ impl Engine {
         }
     }
 
-    /// Adds the chosen servers; one of the same name is replaced.
+    /// Adds the chosen servers; one of the same name is replaced. A source that is not what was previewed any more is
+    /// refused.
     pub async fn import_servers(&self, request: ImportRequest) -> Result<Vec<ServerView>, Problem> {
-        let (read, bundle) = self.read_source(&request.source)?;
+        let Source { read, bundle, digest } = self.read_source(&request.source)?;
+        if digest != request.digest {
+            return Err(changed_since_shown());
+        }
         let chosen = chosen(&read, &request.chosen)?;
         let settings = Settings::read(&self.0.home)?;
         let mut importing = Importing { settings: &settings, secrets: BTreeMap::new(), inputs: Vec::new() };
@@ -65,8 +64,11 @@ impl Engine {
             (bundle, &request.source, servers.is_empty())
         {
             let path = PathBuf::from(path);
-            let unpacked = tokio::task::spawn_blocking(move || bundle.unpack(&path)).await;
-            unpacked.map_err(|error| Problem::new("defect", error.to_string()))??;
+            let unpacked = tokio::task::spawn_blocking(move || {
+                // The file may have become another one while it was read.
+                bundle.unpack(&path, || digest_of_file(&path).is_ok_and(|now| now == digest))
+            });
+            unpacked.await.map_err(|error| Problem::new("defect", error.to_string()))??;
         }
         for (key, value) in &secrets {
             self.0.secrets.keep(key, value).await.map_err(|error| of_secrets(&error))?;
@@ -103,41 +105,6 @@ impl Engine {
             inputs: inputs_of(config, inputs).into_iter().map(input_view).collect(),
             exists: settings.servers.contains_key(config.id.as_str()),
             warnings,
-        }
-    }
-
-    fn read_source(&self, source: &ImportSource) -> Result<(ImportedServers, Option<Bundled>), Problem> {
-        let mut bundle = None;
-        let mut read = match source {
-            ImportSource::File { path } if Bundle::is_bundle(Path::new(path)) => {
-                let (bundled, read) = Bundled::open(&self.0.home, Path::new(path))?;
-                bundle = Some(bundled);
-                read
-            }
-            ImportSource::Text { text } => {
-                import::read_snippet(text).map_err(|error| unreadable("the text", &error))?
-            }
-            ImportSource::File { path } => read_file(Path::new(path))?,
-            ImportSource::Known { host } => {
-                let path = hosts::file_of(*host)
-                    .ok_or_else(|| Problem::new("bad_import", "that host has no servers on this machine"))?;
-                read_file(&path)?
-            }
-        };
-        self.keep_away_from_vaults(&mut read);
-        Ok((read, bundle))
-    }
-
-    /// A server never takes the name of a vault.
-    fn keep_away_from_vaults(&self, read: &mut ImportedServers) {
-        let names: BTreeSet<String> = read.servers.iter().map(|server| server.config.id.0.clone()).collect();
-        for server in &mut read.servers {
-            if self.is_built_in(server.config.id.as_str()) {
-                let stem = server.config.id.0.clone();
-                let mut numbered = (2..).map(|n| format!("{stem}-{n}"));
-                let free = numbered.find(|name| !self.is_built_in(name) && !names.contains(name));
-                server.config.id = ServerId(free.unwrap_or(stem));
-            }
         }
     }
 }
@@ -222,73 +189,9 @@ fn chosen(read: &ImportedServers, names: &[String]) -> Result<Vec<ImportedServer
         .collect()
 }
 
-fn read_file(path: &Path) -> Result<ImportedServers, Problem> {
-    let text = read_text(path)?;
-    let name = path.display().to_string();
-    // A file may also hold what people paste.
-    let read =
-        lectern_mcp::read_config(&text).or_else(|error| import::read_snippet(&text).map_err(|_| error));
-    let mut read = read.map_err(|error| unreadable(&name, &error))?;
-    if let Some(workspace) = workspace_of(path) {
-        name_workspace(&mut read, &workspace);
-    }
-    Ok(read)
-}
-
-/// The text of a file that somebody named; not of one without an end.
-pub(super) fn read_text(path: &Path) -> Result<String, Problem> {
-    use std::io::Read as _;
-    let problem = |reason: String| Problem::new("bad_import", format!("{}: {reason}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| problem(reason(&error)))?;
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| problem(reason(&error)))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(problem("longer than 10 MB".to_owned()));
-    }
-    decoded(bytes).ok_or_else(|| problem("not text".to_owned()))
-}
-
-/// UTF-8, or UTF-16 as some editors on Windows write it.
-fn decoded(bytes: Vec<u8>) -> Option<String> {
-    let units = |of: fn([u8; 2]) -> u16| -> Vec<u16> {
-        bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect()
-    };
-    match bytes.get(..2) {
-        Some([0xff, 0xfe]) => String::from_utf16(&units(u16::from_le_bytes)).ok(),
-        Some([0xfe, 0xff]) => String::from_utf16(&units(u16::from_be_bytes)).ok(),
-        Some(_) | None => String::from_utf8(bytes).ok(),
-    }
-}
-
-/// The folder that `${workspaceFolder}` means in a file of a project.
-fn workspace_of(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    let folder = path.parent()?;
-    match folder.file_name()?.to_str()? {
-        ".vscode" | ".cursor" => folder.parent().map(Path::to_owned),
-        _ if path.file_name()? == ".mcp.json" => Some(folder.to_owned()),
-        _ => None,
-    }
-}
-
-fn name_workspace(read: &mut ImportedServers, workspace: &Path) {
-    let folder = workspace.display().to_string();
-    let name = workspace.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for server in &mut read.servers {
-        let config = mapped(&server.config, &|text| {
-            text.replace("${workspaceFolder}", &folder).replace("${workspaceFolderBasename}", &name)
-        });
-        if config != server.config {
-            *server = server.clone().with(config);
-        }
-    }
-}
-
-fn unreadable(what: &str, error: &import::ConfigError) -> Problem {
-    Problem::new("bad_import", format!("{what}: {}", chain(error)))
-        .hint(r#"It looks like {"mcpServers": {"ID": {"command": "…", "args": ["…"]}}}."#)
-}
-
 fn input_view(input: Input) -> InputView {
-    InputView { id: input.id, description: input.description, password: input.password }
+    let Input { id, description, password, default, options, multiple } = input;
+    let optional = default.is_some();
+    let default = default.filter(|_| !password);
+    InputView { id, description, password, default, optional, options, multiple }
 }
