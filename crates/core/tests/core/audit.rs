@@ -185,23 +185,33 @@ fn decisions_of_the_first_version_are_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_is_set_during_a_turn_holds_for_its_next_call() {
-    let tools = ScriptedTools::new().with(tool("write", false), Behaviour::Answers("written"));
-    let script =
-        [calls("write", json!({})), calls("write", json!({})), calls("write", json!({})), says("Ok.")];
+    let tools = ScriptedTools::new()
+        .with(tool("write", false), Behaviour::Answers("written"))
+        .with(tool("other", false), Behaviour::Answers("done"));
+    let script = [
+        calls("write", json!({})),
+        calls("write", json!({})),
+        calls("other", json!({})),
+        calls("write", json!({})),
+        says("Ok."),
+    ];
     let app = App::start(script, tools);
     let turn = app.send("go");
-    // The grant would hold for the whole conversation, but the user then decides anew.
+    // The grant would hold for the whole conversation, but the user then decides anew, while the turn waits for
+    // something else.
     answer(&turn, PermissionAnswer::Allow { grant: Grant::Conversation }).await;
-    let mut settled = 0;
-    until(&turn, |kind| {
-        settled += usize::from(matches!(kind, EventKind::ToolFinished { .. }));
-        (settled == 1).then_some(())
+    let waiting = until(&turn, |kind| match kind {
+        EventKind::PermissionRequested { call, .. } if call.tool.as_str() == "other" => Some(call.id.clone()),
+        _ => None,
     })
     .await;
     let write = RuleMatch::Tool { tool: "write".into() };
     app.permissions.set_rule(&write, Some(RuleEffect::Deny));
+    turn.answer_permission(&waiting, PermissionAnswer::Allow { grant: Grant::Once }).unwrap();
     assert_eq!(finish(&turn).await, TurnOutcome::Completed);
-    assert_eq!(app.results().last().unwrap().outcome, ToolOutcome::Denied);
+    let outcomes: Vec<ToolOutcome> = app.results().iter().map(|result| result.outcome).collect();
+    let ran = ToolOutcome::Succeeded;
+    assert_eq!(outcomes, [ran, ran, ran, ToolOutcome::Denied]);
     app.permissions.set_rule(&write, None);
     assert!(app.permissions.policy().rules.is_empty());
 }
