@@ -5,6 +5,10 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
+# A machine that builds once and goes away gains nothing from incremental compilation, which takes gigabytes.
+if [ -n "${CI:-}" ]; then
+    export CARGO_INCREMENTAL=0
+fi
 
 RUST_NEEDED=1.95
 NODE_NEEDED=20.19
