@@ -6,6 +6,7 @@ mod conversations;
 mod library;
 mod news;
 mod resources;
+mod rules;
 mod servers;
 mod trust;
 mod turns;
@@ -87,6 +88,7 @@ impl Engine {
             sample::install(&home)?;
         }
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
+        rules::note_found(&store, &options.who, &settings);
         let secrets = options.secrets.clone().unwrap_or_else(Keyring::of_system);
         let approvals = approvals(&store, &executable, &options, &vaults, &configs);
         let host_options = HostOptions {
@@ -215,15 +217,16 @@ fn approvals(
 
 /// The rules of the settings and of this run; an "always" is kept in the settings.
 fn permissions(home: &Home, settings: &Settings, options: &EngineOptions, store: &Store) -> PermissionBook {
-    let rules = settings.rules.iter().chain(&options.rules).cloned().collect();
+    let policy = Policy { rules: settings.rules.clone() };
     let (home, store, who) = (home.clone(), store.clone(), options.who.clone());
     let guard = Guard::new(&home.path().display().to_string(), Home::GUARDED);
-    PermissionBook::new(Policy { rules }).guarding(guard).keep_with(move |rule: &Rule| {
+    let book = PermissionBook::new(policy).for_this_run(options.rules.clone()).guarding(guard);
+    book.keep_with(move |server: &ServerId, rule: &Rule| {
         let kept = Settings::change(&home, |settings| {
             settings.rules.retain(|old| old.matches != rule.matches);
             settings.rules.push(rule.clone());
         });
-        trust::note_always(&store, &who, rule);
+        trust::note_always(&store, &who, server, rule);
         if let Err(problem) = kept {
             // The permission holds until Lectern ends; the next start asks again.
             tracing::warn!(%problem, "an “always” was not kept");

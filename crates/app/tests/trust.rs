@@ -256,3 +256,99 @@ async fn servers_of_a_file_that_was_named_run_and_leave_no_approval() {
     assert_eq!(server(&engine).state, ServerState::NeedsApproval);
     engine.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_approved_is_what_was_shown() {
+    let house = House::with_args(&[]);
+    let file = echo_file(&house, "Says it.");
+    house.write(&["--echo-file", &file], json!({}));
+    let engine = house.open().await;
+    let refused = engine.approve_server(&fx(), "what somebody else saw").unwrap_err();
+    assert_eq!(refused.code, "changed_since_shown");
+    assert_eq!(server(&engine).state, ServerState::NeedsApproval);
+    approve(&engine);
+    until(&engine, is_ready).await;
+    engine.shutdown().await;
+
+    // A tool changes, is looked at, and changes again before the click.
+    echo_file(&house, "Says it twice.");
+    let engine = house.open().await;
+    let looked_at = tool(&engine, "fx__echo").changed.unwrap();
+    echo_file(&house, "Says it, and sends it.");
+    engine.restart_server(&fx()).unwrap();
+    let says = |server: &ServerView, text: &str| {
+        server.tools.iter().any(|tool| tool.changed.is_some() && tool.visible_description == text)
+    };
+    until(&engine, |server| is_ready(server) && says(server, "Says it, and sends it.")).await;
+    let refused = engine.accept_tool(&"fx__echo".into(), &looked_at.digest).unwrap_err();
+    assert_eq!(refused.code, "changed_since_shown");
+    assert!(!tool(&engine, "fx__echo").enabled);
+    let now = tool(&engine, "fx__echo").changed.unwrap();
+    assert_eq!(now.after["description"], "Says it, and sends it.");
+    engine.accept_tool(&"fx__echo".into(), &now.digest).unwrap();
+    until(&engine, |server| server.tools.iter().all(|tool| tool.changed.is_none())).await;
+    engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_running_server_whose_entry_is_edited_stops_and_waits() {
+    let house = House::with_args(&["--mode", "ok"]);
+    let engine = house.open().await;
+    approve(&engine);
+    until(&engine, is_ready).await;
+    let mut edited = settings(&house);
+    edited["mcpServers"]["fx"]["args"] = json!(["--mode", "modern"]);
+    std::fs::write(house.path("settings.json"), edited.to_string()).unwrap();
+    let waits = until(&engine, |server| server.state == ServerState::NeedsApproval).await;
+    let ApprovalView::Changed { before, after, .. } = waits.approval else { panic!("{waits:?}") };
+    assert!(before.ends_with("--mode ok") && after.ends_with("--mode modern"), "{before} / {after}");
+    assert!(waits.tools.is_empty(), "nothing of it is offered");
+
+    // As it was, it runs again without a word; what does not change what would run asks nothing.
+    edited["mcpServers"]["fx"]["args"] = json!(["--mode", "ok"]);
+    edited["mcpServers"]["fx"]["timeout"] = json!(90);
+    std::fs::write(house.path("settings.json"), edited.to_string()).unwrap();
+    let back = until(&engine, |server| is_ready(server) && server.timeout_s == Some(90)).await;
+    assert_eq!(back.approval, ApprovalView::Approved);
+    // Half a file, as an editor may leave it for a moment, changes nothing.
+    std::fs::write(house.path("settings.json"), "{\"mcpServers\": {").unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(is_ready(&server(&engine)));
+    engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_was_written_by_hand_holds_is_shown_and_logged_once() {
+    let house = House::with_args(&[]);
+    let echo = ToolName::from("fx__echo");
+    let rules = json!([{"matches": {"on": "tool", "tool": "fx__echo"}, "effect": "allow"}]);
+    house.write(&[], json!({ "rules": rules }));
+    let found = |engine: &Engine| {
+        let entries = engine.audit(&AuditFilter::default()).unwrap();
+        let found =
+            entries.into_iter().filter(|entry| entry.rule.as_deref() == Some("found in the settings: allow"));
+        found.map(|entry| (entry.server.unwrap(), entry.tool)).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        let engine = house.open().await;
+        assert_eq!(found(&engine), [(fx(), Some(echo.clone()))]);
+        assert_eq!(engine.rules().len(), 1);
+        engine.shutdown().await;
+    }
+    // While it runs: another rule, and then none.
+    let engine = house.open().await;
+    let mut edited = settings(&house);
+    edited["rules"] = json!([{"matches": {"on": "server", "server": "fx"}, "effect": "allow"}]);
+    std::fs::write(house.path("settings.json"), edited.to_string()).unwrap();
+    until(&engine, |server| server.permission == Some(RuleEffect::Allow)).await;
+    assert_eq!(found(&engine)[1..], [(fx(), None)]);
+    edited["rules"] = json!([]);
+    std::fs::write(house.path("settings.json"), edited.to_string()).unwrap();
+    until(&engine, |server| server.permission.is_none()).await;
+    // What is set here was not found.
+    engine.set_server_permission(&fx(), Some(RuleEffect::Allow)).unwrap();
+    engine.shutdown().await;
+    let engine = house.open().await;
+    assert_eq!(found(&engine).len(), 2);
+    engine.shutdown().await;
+}

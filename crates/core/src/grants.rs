@@ -14,8 +14,19 @@ use crate::message::ToolCall;
 use crate::permission::{Decision, Grant, Policy, Rule, RuleEffect, RuleMatch, decide};
 use crate::tool::ToolSpec;
 
-/// Called with each rule that an "always" makes.
-type Keep = Arc<dyn Fn(&Rule) + Send + Sync>;
+/// Called with each rule that an "always" makes, and the server whose tool it is about.
+type Keep = Arc<dyn Fn(&ServerId, &Rule) + Send + Sync>;
+
+/// Where a rule that decided comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleOrigin {
+    /// The settings, whoever wrote them.
+    Settings,
+    /// It was given for this run only.
+    ThisRun,
+    /// The user granted it in the conversation.
+    Conversation,
+}
 
 /// Shared by all turns, so that an "always" or "in this conversation" holds for the calls that follow.
 #[derive(Default)]
@@ -30,13 +41,15 @@ pub struct PermissionBook {
 #[derive(Default)]
 struct Pages {
     policy: Policy,
+    /// Those of the policy's rules that were given for this run.
+    this_run: Vec<Rule>,
     granted: HashMap<ConversationId, HashSet<(ServerId, ToolName)>>,
 }
 
 impl PermissionBook {
     /// With the user's standing rules.
     pub fn new(policy: Policy) -> Self {
-        let pages = Pages { policy, granted: HashMap::new() };
+        let pages = Pages { policy, ..Pages::default() };
         Self {
             pages: Mutex::new(pages),
             changes: watch::Sender::default(),
@@ -45,9 +58,21 @@ impl PermissionBook {
         }
     }
 
-    /// Calls `keep` with each rule that an "always" makes, so that the app can write it to the settings.
+    /// With rules that hold for this run, after those of the settings.
     #[must_use]
-    pub fn keep_with(self, keep: impl Fn(&Rule) + Send + Sync + 'static) -> Self {
+    pub fn for_this_run(self, rules: Vec<Rule>) -> Self {
+        {
+            let mut pages = self.pages();
+            pages.policy.rules.extend(rules.iter().cloned());
+            pages.this_run = rules;
+        }
+        self
+    }
+
+    /// Calls `keep` with each rule that an "always" makes and the server of its tool, so that the app can write it to the
+    /// settings.
+    #[must_use]
+    pub fn keep_with(self, keep: impl Fn(&ServerId, &Rule) + Send + Sync + 'static) -> Self {
         Self { keep: Some(Arc::new(keep)), ..self }
     }
 
@@ -57,18 +82,39 @@ impl PermissionBook {
         Self { guard, ..self }
     }
 
-    /// Replaces the standing rules, e.g. when the settings changed. Questions that the new rules answer are answered.
-    pub fn set_policy(&self, policy: Policy) {
-        self.pages().policy = policy;
+    /// Replaces the standing rules, e.g. when the settings changed; those of this run stay. Questions that the new rules
+    /// answer are answered.
+    pub fn set_policy(&self, mut policy: Policy) {
+        {
+            let mut pages = self.pages();
+            policy.rules.extend(pages.this_run.iter().cloned());
+            if pages.policy == policy {
+                return;
+            }
+            pages.policy = policy;
+        }
         self.changes.send_replace(());
+    }
+
+    /// Where a rule that decided comes from.
+    pub fn origin(&self, rule: &Rule) -> RuleOrigin {
+        let pages = self.pages();
+        if pages.this_run.contains(rule) {
+            RuleOrigin::ThisRun
+        } else if pages.policy.rules.contains(rule) {
+            RuleOrigin::Settings
+        } else {
+            RuleOrigin::Conversation
+        }
     }
 
     /// Sets the one rule about something, or takes it back, at once for the next call of every running turn. What was
     /// granted in conversations for the tools that it is about is over: the user has decided anew.
     pub fn set_rule(&self, matches: &RuleMatch, effect: Option<RuleEffect>) {
         let mut pages = self.pages();
-        let Pages { policy, granted } = &mut *pages;
+        let Pages { policy, this_run, granted } = &mut *pages;
         policy.rules.retain(|rule| rule.matches != *matches);
+        this_run.retain(|rule| rule.matches != *matches);
         policy.rules.extend(effect.map(|effect| Rule { matches: matches.clone(), effect }));
         for tools in granted.values_mut() {
             tools.retain(|(server, tool)| match matches {
@@ -87,6 +133,7 @@ impl PermissionBook {
         let mut pages = self.pages();
         let allows = |rule: &Rule| rule.effect == RuleEffect::Allow && is_about(&rule.matches, server, tools);
         pages.policy.rules.retain(|rule| !allows(rule));
+        pages.this_run.retain(|rule| !allows(rule));
         for granted in pages.granted.values_mut() {
             granted.retain(|(of, _)| of != server);
         }
@@ -130,7 +177,7 @@ impl PermissionBook {
                 let rule = allow(&spec.name);
                 self.pages().policy.rules.push(rule.clone());
                 if let Some(keep) = &self.keep {
-                    keep(&rule);
+                    keep(&spec.server, &rule);
                 }
             }
         }

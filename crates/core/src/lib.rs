@@ -11,7 +11,7 @@
 //! # async fn example(model: Arc<dyn ChatModel>, notes: Arc<dyn ToolProvider>) -> Result<(), Box<dyn std::error::Error>> {
 //! let store = Store::open("conversations.sqlite".as_ref())?;      // repairs what a crash left behind
 //! let turns = Turns::default();                                   // one for the whole app
-//! let permissions = Arc::new(PermissionBook::new(Policy::default()).keep_with(|rule| println!("{rule:?}")));
+//! let permissions = Arc::new(PermissionBook::new(Policy::default()).keep_with(|server, rule| println!("{server}: {rule:?}")));
 //! let conversation = store.create_conversation()?;
 //! let turn: TurnHandle = turns.start(TurnInput {                  // refuses a second turn in the conversation
 //!     conversation,

@@ -15,7 +15,7 @@ use crate::auth::Browser;
 use crate::call;
 use crate::config::{HostOptions, Root, ServerConfig};
 use crate::log::LogPage;
-use crate::server::{Live, OnChange, Server, SignInError};
+use crate::server::{Follower, Live, Server, SignInError};
 use crate::status::ServerStatus;
 use crate::traffic::TrafficPage;
 use crate::trust::masked_arguments;
@@ -180,14 +180,15 @@ impl Host {
     }
 
     fn put(&self, config: ServerConfig) {
-        let shared = Arc::clone(&self.shared);
-        let on_change: OnChange = Arc::new(move |status| shared.changed(status));
         let id = config.id.clone();
-        let server = Server::new(config, Arc::clone(&self.options), on_change);
+        let follower = Arc::clone(&self.shared) as Arc<dyn Follower>;
+        let (server, inbox) = Server::new(config, Arc::clone(&self.options), follower);
+        let put = Arc::clone(&server);
         self.write_servers(|servers| match servers.iter_mut().find(|other| *other.id() == id) {
-            Some(old) => std::mem::replace(old, server).abandon(),
-            None => servers.push(server),
+            Some(old) => std::mem::replace(old, put).abandon(),
+            None => servers.push(put),
         });
+        server.launch(inbox);
     }
 
     pub(crate) fn server(&self, id: &ServerId) -> Result<Arc<Server>, UnknownServer> {
@@ -245,11 +246,16 @@ impl Shared {
     fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn changed(&self, status: &ServerStatus) {
+impl Follower for Shared {
+    fn becoming(&self, status: &ServerStatus) {
         self.catalog().set(status);
+    }
+
+    fn became(&self, status: ServerStatus) {
         // Nobody may be listening.
-        let _ = self.news.send(status.clone());
+        let _ = self.news.send(status);
     }
 }
 

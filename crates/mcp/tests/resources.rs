@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{Nobody, Part, ServerId};
-use lectern_mcp::{AccessError, CompletionOf, Host, PromptRole, ServerConfig, ServerNews};
+use lectern_mcp::{AccessError, CompletionOf, Host, PromptRole, ServerConfig, ServerNews, ServerState};
 use serde_json::json;
 use support::*;
 
@@ -93,5 +93,54 @@ async fn a_subscribed_resource_tells_that_it_changed() {
     });
     assert_eq!(updated.await.expect("it tells"), (id, uri.to_owned()));
     drop(subscription);
+    host.close().await;
+}
+
+/// What is counted of a server, when it is counted.
+async fn counted(host: &Host) -> (Option<u32>, Option<u32>) {
+    host.counted().await;
+    let status = host.status(&"s".into()).expect("a known server");
+    (status.resources, status.prompts)
+}
+
+fn with_resources(count: &str) -> ServerConfig {
+    let mut config = fixture("s", "ok");
+    config.program_mut().expect("a program").args.extend(["--resources".to_owned(), count.to_owned()]);
+    config
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resources_and_prompts_are_counted_once_and_again_when_they_change() {
+    for mode in ["ok", "legacy", "modern"] {
+        let mut config = with_resources("5");
+        config.program_mut().unwrap().args[1] = mode.to_owned();
+        let host = host_with(config).await;
+        assert_eq!(counted(&host).await, (Some(5), Some(1)), "{mode}");
+        let mut news = host.subscribe();
+        let more = async {
+            call(&host, "s__publish", json!({})).await;
+            while host.status(&"s".into()).unwrap().resources != Some(6) {
+                news.recv().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), more).await.expect("the count grows");
+        let listed = call(&host, "s__listed", json!({})).await;
+        assert_eq!(listed.text(), "2", "{mode}: listed at the start and after the change");
+        host.stop(&"s".into()).await.unwrap();
+        assert_eq!(counted(&host).await, (None, None), "{mode}");
+        host.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_never_lists_its_resources_is_ready_all_the_same() {
+    let host = host_with(with_resources("never")).await;
+    assert_eq!(state(&host, "s"), ServerState::Ready);
+    assert_eq!(host.status(&"s".into()).unwrap().resources, None, "not counted yet");
+    assert_eq!(call(&host, "s__echo", json!({"text": "hi"})).await.text(), "Echo: hi");
+    host.close().await;
+
+    let host = host_with(fixture("s", "ok")).await;
+    assert_eq!(counted(&host).await, (Some(0), Some(0)), "nothing is declared");
     host.close().await;
 }

@@ -2,6 +2,7 @@
 //!
 //! Written by hand, line by line, without any MCP library: it has to do what no library would let it do.
 
+mod beside;
 mod http;
 mod start;
 mod tools;
@@ -16,6 +17,7 @@ use crate::http::Http;
 use crate::start::{Mode, Starts};
 
 const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH] [--echo-file PATH: description of `echo`]
+               [--resources N|never]
                [--starts-file PATH [--bad-starts FIRST-LAST]]
                [--http ADDRESS:PORT [--port-file PATH] [--json] [--no-sessions]]
 
@@ -24,6 +26,8 @@ wrong with `POST /fault {\"fault\": KIND, \"on\": METHOD, \"times\": N, \"to\": 
 `POST /forget`, and sees what was asked at `GET /seen`. Kinds: silence reset stall-stream stall-json drip endless
 cut-stream cut-json html-502 html-200 plain-type no-type empty-200 accepted wrong-id no-id-400 redirect status
 status-then-stall garbage.
+
+With --resources it has N resources, two a page, and one prompt; with `never` it declares them and never lists them.
 
 With a starts file, each start adds a line to it; those from FIRST to LAST, counted from 1, end at once with code 4.
 
@@ -51,7 +55,7 @@ How it starts:
   two-forks      its grandchild is nobody's child any more and ignores SIGTERM
   npx            a wrapper that ends at EOF while its grandchild stays
 Tools, in every mode: echo add fail slow storm wait die huge torn bytes deep hollow env ask log media big cites broken-promise
-structured-only input task grow rewrite rpc-error cancelled";
+structured-only input task grow rewrite rpc-error cancelled; with --resources: publish (one more) listed (how often)";
 
 /// Where answers go.
 pub trait Outlet: Write + Send {
@@ -96,6 +100,8 @@ pub struct State {
     echo: Option<String>,
     /// More tools, for tests of size.
     extra: usize,
+    /// What there is beside the tools.
+    beside: beside::Beside,
 }
 
 impl Server {
@@ -172,6 +178,10 @@ fn main() {
                 mode = Mode::named(&name).unwrap_or_else(|| usage(&format!("no mode {name}")));
             }
             "--tools" => state.extra = value().parse().unwrap_or_else(|_| usage("--tools needs a number")),
+            "--resources" => {
+                state.beside =
+                    beside::Beside::of(&value()).unwrap_or_else(|| usage("--resources needs a number"))
+            }
             // A file that is missing changes nothing.
             "--echo-file" => state.echo = std::fs::read_to_string(value()).ok(),
             "--pid-file" => pid_file = Some(value()),

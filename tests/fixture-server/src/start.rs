@@ -217,6 +217,9 @@ pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
         (mode, "server/discover") if mode.knows_discover() => discover(server, id, params),
         (_, "initialize") => initialize(server, id, params),
         (_, "tools/list") => list(server, id, params),
+        (_, "resources/list" | "resources/templates/list" | "prompts/list") => {
+            crate::beside::list(server, method, id, params)
+        }
         (_, "ping") => server.result(id, json!({})),
         (_, "subscriptions/listen") => server.state().listener = Some(id.clone()),
         _ => server.error(id, -32601, "Method not found"),
@@ -224,6 +227,7 @@ pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
 }
 
 fn discover(server: &Server, id: &Value, params: &Value) {
+    let capabilities = server.state().beside.capabilities();
     let meta = &params["_meta"];
     if meta["io.modelcontextprotocol/protocolVersion"] != "2026-07-28"
         || !meta["io.modelcontextprotocol/clientCapabilities"].is_object()
@@ -239,7 +243,7 @@ fn discover(server: &Server, id: &Value, params: &Value) {
         json!({
             "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+            "capabilities": capabilities,
             "instructions": "Use with care.",
             "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.0"}},
         }),
@@ -247,6 +251,7 @@ fn discover(server: &Server, id: &Value, params: &Value) {
 }
 
 fn initialize(server: &Server, id: &Value, params: &Value) {
+    let capabilities = server.state().beside.capabilities();
     let version = match server.mode {
         Mode::Future => json!("2099-01-01"),
         Mode::LegacyOld => json!("2024-11-05"),
@@ -257,7 +262,7 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
         id,
         json!({
             "protocolVersion": version,
-            "capabilities": {"tools": {"listChanged": true}, "logging": {}},
+            "capabilities": capabilities,
             "serverInfo": {"name": "fixture", "version": "1.0"},
             "instructions": "Use with care.",
         }),
@@ -266,14 +271,15 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
 
 fn list(server: &Server, id: &Value, params: &Value) {
     let modern = server.is_modern();
-    let (grown, extra, echo) = {
+    let (grown, extra, echo, beside) = {
         let state = server.state();
-        (state.grown, state.extra, state.echo.clone())
+        (state.grown, state.extra, state.echo.clone(), state.beside)
     };
     if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return server.error(id, -32602, "the context is missing in _meta");
     }
     let mut all = tools::all(grown, extra);
+    all.extend(beside.tools());
     if let Some(text) = echo {
         all[0]["description"] = text.into();
     }

@@ -159,13 +159,24 @@ pub fn call(server: &Arc<Server>, id: &Value, params: &Value) {
         }
         "grow" => {
             server.state().grown = true;
-            tell_changed(server);
+            tell_changed(server, "tools");
             server.result(id, text("grown".into()));
         }
         "rewrite" => {
             server.state().echo = arguments["text"].as_str().map(str::to_owned);
-            tell_changed(server);
+            tell_changed(server, "tools");
             server.result(id, text("rewritten".into()));
+        }
+        "publish" => {
+            server.state().beside.resources += 1;
+            for what in ["resources", "prompts"] {
+                tell_changed(server, what);
+            }
+            server.result(id, text("published".into()));
+        }
+        "listed" => {
+            let listed = server.state().beside.listed;
+            server.result(id, text(listed.to_string()));
         }
         "rpc-error" => server.error(id, -32602, "the argument is wrong"),
         "cancelled" => {
@@ -190,10 +201,10 @@ fn wait(server: &Server, id: &Value) {
     }
 }
 
-/// Tells that the tools are others now; in the modern era only who listens is told.
-fn tell_changed(server: &Server) {
+/// Tells that a list is another one now; in the modern era only who listens is told.
+fn tell_changed(server: &Server, what: &str) {
     let listener = server.state().listener.clone();
-    let mut changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let mut changed = json!({"jsonrpc": "2.0", "method": format!("notifications/{what}/list_changed")});
     if let Some(listener) = &listener {
         changed["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": listener}});
     }

@@ -203,11 +203,10 @@ impl Engine {
 }
 
 /// Writes an "always" of a question to the audit log.
-pub(super) fn note_always(store: &Store, who: &Actor, rule: &Rule) {
+pub(super) fn note_always(store: &Store, who: &Actor, server: &ServerId, rule: &Rule) {
     let RuleMatch::Tool { tool } = &rule.matches else { return };
-    let server = ServerId::from("");
     let what = format!("set to {}, as an answer", effect_text(Some(rule.effect)));
-    if let Err(error) = store.append_note(AuditKind::Permission, who, &server, Some(tool), &what) {
+    if let Err(error) = store.append_note(AuditKind::Permission, who, server, Some(tool), &what) {
         tracing::error!(%error, "an “always” was not written to the audit log");
     }
 }

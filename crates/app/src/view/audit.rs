@@ -34,7 +34,7 @@ pub struct AuditEntry {
     pub arguments_hash: Option<String>,
     /// What was decided. Only of calls.
     pub decision: Option<AuditVerdict>,
-    /// By which rule (`user: once`, `rule: server notes`, `read-only`); or what was approved, set, added.
+    /// By which rule (`user: once`, `rule: server notes (settings)`, `read-only`); or what was approved, set, added.
     pub rule: Option<String>,
     /// What came of it; none when it did not run, runs still, or was never finished.
     pub outcome: Option<ToolOutcome>,

@@ -3,13 +3,14 @@
 use clap::Args;
 use lectern_app::view::{Problem, ServerView};
 use lectern_app::{Engine, Home};
+use lectern_core::{RuleEffect, RuleMatch};
 use serde_json::json;
 
 use crate::args::Servers;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::{data, one_line, printable};
-use crate::servers::{failed, options, state};
+use crate::servers::{options, state};
 
 /// Which servers, and how they are printed.
 #[derive(Debug, Args)]
@@ -35,13 +36,17 @@ pub async fn run(home: Home, asked: List) -> Result<Exit, Problem> {
         return Ok(Exit::Cancelled);
     }
     if asked.json {
-        data(&json!({ "servers": servers }).to_string());
+        data(&json!({ "servers": servers, "rules": engine.rules() }).to_string());
     } else {
+        for rule in engine.rules().iter().filter(|rule| rule.matches == RuleMatch::Everything) {
+            data(&format!("every tool: {}", permission(rule.effect)));
+        }
         for server in &servers {
             print(server);
         }
     }
-    Ok(if servers.iter().any(failed) { Exit::Failed } else { Exit::Done })
+    // A list of broken servers is a list; whether they work is the doctor's question.
+    Ok(Exit::Done)
 }
 
 /// A server on a few lines.
@@ -49,8 +54,24 @@ pub fn print(server: &ServerView) {
     let reported = server.reported.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
     data(&printable(&format!("{}{reported}: {}", server.id, state(&server.state))));
     data(&printable(&format!("  {}", server.command)));
+    if let Some(effect) = server.permission {
+        data(&format!("  its tools: {}", permission(effect)));
+    }
+    if server.resources + server.prompts > 0 {
+        data(&format!("  {} resources, {} prompts", server.resources, server.prompts));
+    }
     for tool in &server.tools {
         let spec = &tool.spec;
-        data(&format!("  {}  {}", one_line(spec.name.as_str(), 64), one_line(&spec.description, 100)));
+        let rule = tool.permission.map(|effect| format!("  [{}]", permission(effect))).unwrap_or_default();
+        data(&format!("  {}{rule}  {}", one_line(spec.name.as_str(), 64), one_line(&spec.description, 100)));
+    }
+}
+
+/// What a rule of the settings or of this run says.
+fn permission(effect: RuleEffect) -> &'static str {
+    match effect {
+        RuleEffect::Allow => "allowed without asking",
+        RuleEffect::Deny => "forbidden",
+        RuleEffect::Ask => "asked about each time",
     }
 }

@@ -165,7 +165,7 @@ fn settings_with_a_broken_server_still_work() {
         r#"{"sample_vault": false, "mcpServers": {"bad": {"command": "x", "args": "y"}, "notes2": null}}"#,
     );
     let listed = lectern.run(["mcp", "list", "--json"]);
-    assert_eq!(listed.code, Some(1), "{listed:?}");
+    assert_eq!(listed.code, Some(0), "{listed:?}");
     let problem = &first_line(&listed)["servers"][0]["state"]["problem"];
     assert_eq!(
         (problem["code"].as_str(), problem["message"].as_str()),

@@ -85,7 +85,7 @@ fn the_audit_log_tells_of_calls_that_were_allowed_denied_and_failed() {
     let told: Vec<[&Value; 3]> =
         writes.iter().map(|entry| [&entry["decision"], &entry["rule"], &entry["outcome"]]).collect();
     assert_eq!(told[0], [&json!("denied"), &json!("user: denied"), &json!(null)]);
-    assert_eq!(told[1], [&json!("allowed"), &json!("rule: everything"), &json!("succeeded")]);
+    assert_eq!(told[1], [&json!("allowed"), &json!("rule: everything (this run)"), &json!("succeeded")]);
     assert!(told[2..].iter().any(|call| call[2] == &json!("failed")), "the note is there already: {told:?}");
     let allowed = &writes[1];
     assert_eq!((&allowed["who"], &allowed["server"]), (&json!("cli"), &json!("notes")));

@@ -8,7 +8,7 @@
 //! order as the conversation's own writes, also when two processes work at once; and `--server`, `--since` are a query.
 //! Who can write the file can still forge it: the log tells the user what happened, it is no proof against the user.
 
-use rusqlite::{Row, ToSql, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Row, ToSql, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -267,6 +267,22 @@ impl Store {
                 what
             ],
         )
+    }
+
+    /// The words of the last entry of this kind about a tool, or about a server as a whole.
+    pub fn last_note(
+        &self,
+        kind: AuditKind,
+        server: &ServerId,
+        tool: Option<&ToolName>,
+    ) -> Result<Option<String>, StoreError> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT reason FROM audit WHERE kind = ?1 AND (tool = ?3 OR (?3 IS NULL AND tool IS NULL AND server = ?2))
+             ORDER BY id DESC LIMIT 1",
+        )?;
+        let asked = params![kind.as_str(), server.as_str(), tool.map(ToolName::as_str)];
+        Ok(statement.query_row(asked, |row| row.get(0)).optional()?)
     }
 
     fn append(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), StoreError> {

@@ -6,6 +6,7 @@ use super::TurnInput;
 use super::journal::store_error;
 use super::run::Turn;
 use crate::event::EventKind;
+use crate::grants::RuleOrigin;
 use crate::message::{ToolCall, ToolOutcome, ToolResult};
 use crate::permission::{Decision, Grant, PermissionAnswer, Rule, RuleMatch};
 use crate::store::{AuditDecision, Decided};
@@ -22,8 +23,8 @@ struct Verdict {
 /// Nothing when the call may run, else its result.
 pub(super) async fn permit(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {
     let verdict = match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
-        Decision::Allow(rule) => Verdict::allowed(by_rule(rule.as_ref())),
-        Decision::Deny(rule) => Verdict::forbidden(call, &rule),
+        Decision::Allow(rule) => Verdict::allowed(by_rule(turn, rule.as_ref())),
+        Decision::Deny(rule) => Verdict::forbidden(turn, call, &rule),
         Decision::Ask => ask(turn, spec, call).await,
     };
     write_down(turn, call, spec.server.as_str(), verdict.decision, &verdict.reason)?;
@@ -77,11 +78,11 @@ async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Verdict {
                     Decision::Ask => {}
                     Decision::Allow(rule) => {
                         tell(turn, call, PermissionAnswer::Allow { grant: Grant::Once });
-                        break Verdict::allowed(by_rule(rule.as_ref()));
+                        break Verdict::allowed(by_rule(turn, rule.as_ref()));
                     }
                     Decision::Deny(rule) => {
                         tell(turn, call, PermissionAnswer::Deny);
-                        break Verdict::forbidden(call, &rule);
+                        break Verdict::forbidden(turn, call, &rule);
                     }
                 }
             }
@@ -131,20 +132,28 @@ impl Verdict {
         Self { decision: AuditDecision::Allowed, reason, denial: String::new() }
     }
 
-    fn forbidden(call: &ToolCall, rule: &Rule) -> Self {
+    fn forbidden(turn: &Turn, call: &ToolCall, rule: &Rule) -> Self {
         Self {
             decision: AuditDecision::Denied,
-            reason: by_rule(Some(rule)),
+            reason: by_rule(turn, Some(rule)),
             denial: format!("The user's rules forbid `{}`. Nothing was done.", call.tool),
         }
     }
 }
 
-fn by_rule(rule: Option<&Rule>) -> String {
-    match rule.map(|rule| &rule.matches) {
-        None => "read-only".to_owned(),
-        Some(RuleMatch::Everything) => "rule: everything".to_owned(),
-        Some(RuleMatch::Server { server }) => format!("rule: server {server}"),
-        Some(RuleMatch::Tool { tool }) => format!("rule: tool {tool}"),
-    }
+/// Which rule it was, and where it comes from: a rule in the settings may be older than the user's memory, or written by
+/// somebody else.
+fn by_rule(turn: &Turn, rule: Option<&Rule>) -> String {
+    let Some(rule) = rule else { return "read-only".to_owned() };
+    let about = match &rule.matches {
+        RuleMatch::Everything => "everything".to_owned(),
+        RuleMatch::Server { server } => format!("server {server}"),
+        RuleMatch::Tool { tool } => format!("tool {tool}"),
+    };
+    let origin = match turn.input.permissions.origin(rule) {
+        RuleOrigin::Settings => "settings",
+        RuleOrigin::ThisRun => "this run",
+        RuleOrigin::Conversation => "this conversation",
+    };
+    format!("rule: {about} ({origin})")
 }

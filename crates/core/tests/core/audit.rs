@@ -51,7 +51,7 @@ async fn every_end_of_a_call_is_told_with_its_rule() {
     let expected = [
         (Allowed, "read-only", Some(Succeeded)),
         (Allowed, "read-only", Some(Failed)),
-        (Denied, "rule: tool forbidden", None),
+        (Denied, "rule: tool forbidden (settings)", None),
         (Refused, "wrong arguments", None),
         (Refused, "no such tool", None),
     ];

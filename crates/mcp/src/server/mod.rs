@@ -43,8 +43,16 @@ const LISTENED: Duration = Duration::from_secs(10);
 /// How long a list may take after the start.
 const RELIST_LIMIT: Duration = Duration::from_secs(30);
 
-/// Told of every change of a server.
-pub(crate) type OnChange = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
+/// Who hears of every change of a server.
+pub(crate) trait Follower: Send + Sync {
+    /// It is about to be seen so.
+    fn becoming(&self, status: &ServerStatus);
+    /// It is seen so.
+    fn became(&self, status: ServerStatus);
+}
+
+/// The orders of a server that was not launched yet.
+pub(crate) struct Inbox(mpsc::UnboundedReceiver<Order>);
 
 /// A server that answers.
 #[derive(Clone)]
@@ -64,7 +72,7 @@ pub(crate) struct Server {
     status: watch::Sender<ServerStatus>,
     live: RwLock<Option<Live>>,
     orders: mpsc::UnboundedSender<Order>,
-    on_change: OnChange,
+    follower: Arc<dyn Follower>,
     /// How it was greeted when it was first ready; some old servers end themselves when they are probed.
     opening: OnceLock<Opening>,
     /// The user has seen some of the tools.
@@ -111,8 +119,12 @@ enum Ended {
 }
 
 impl Server {
-    /// Takes a server into care, and starts it unless it is disabled. Returns at once.
-    pub(crate) fn new(config: ServerConfig, options: Arc<HostOptions>, on_change: OnChange) -> Arc<Self> {
+    /// Takes a server into care. Nothing is told or started before it is launched: who hears of it shall find it.
+    pub(crate) fn new(
+        config: ServerConfig,
+        options: Arc<HostOptions>,
+        follower: Arc<dyn Follower>,
+    ) -> (Arc<Self>, Inbox) {
         let mask = Mask::of(&config);
         let name = server_part(config.id.as_str());
         let log = Arc::new(ServerLog::new(options.log_dir.as_deref(), &name, mask.clone()));
@@ -147,16 +159,22 @@ impl Server {
             status: watch::Sender::new(status),
             live: RwLock::default(),
             orders,
-            on_change,
+            follower,
             opening: OnceLock::new(),
             seen: Notify::new(),
             task: OnceLock::new(),
             visit: Mutex::default(),
         });
-        (server.on_change)(&server.status());
-        let task = tokio::spawn(Arc::clone(&server).supervise(inbox));
-        let _ = server.task.set(task.abort_handle());
-        server
+        (server, Inbox(inbox))
+    }
+
+    /// Starts it unless it is disabled. Returns at once.
+    pub(crate) fn launch(self: Arc<Self>, inbox: Inbox) {
+        let status = self.status();
+        self.follower.becoming(&status);
+        self.follower.became(status);
+        let task = tokio::spawn(Arc::clone(&self).supervise(inbox.0));
+        let _ = self.task.set(task.abort_handle());
     }
 
     pub(crate) fn id(&self) -> &ServerId {
@@ -440,13 +458,14 @@ impl Server {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
     }
 
-    /// Only called by the task that owns the process. The host hears of a change before anybody who waits for it, so
-    /// that who has waited finds the tools in the host.
+    /// Only called by the task that owns the process. Who has waited for a change finds the tools in the host, and who
+    /// heard the news finds the server as they say.
     fn change(&self, change: impl FnOnce(&mut ServerStatus)) {
         let mut status = self.status();
         change(&mut status);
-        (self.on_change)(&status);
-        self.status.send_replace(status);
+        self.follower.becoming(&status);
+        self.status.send_replace(status.clone());
+        self.follower.became(status);
     }
 }
 

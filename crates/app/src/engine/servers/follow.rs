@@ -1,8 +1,8 @@
 //! Notices when another process changed the servers of the settings: `lectern mcp add` beside an open window, or an
 //! editor.
 //!
-//! Invariant: only servers of the settings whose configuration became different are touched. A file that can't be read
-//! changes nothing; approvals decide whether what is new may start.
+//! Invariant: only servers of the settings whose configuration became different are touched, and the rules. A file that
+//! can't be read changes nothing; approvals decide whether what is new may start.
 
 use std::fs;
 use std::path::Path;
@@ -56,10 +56,12 @@ impl Engine {
             let mut state = self.state();
             let had = std::mem::replace(&mut state.settings.servers, settings.servers.clone());
             state.settings.inputs.clone_from(&settings.inputs);
+            state.settings.rules.clone_from(&settings.rules);
             state.unusable = unusable;
             let gone = had.keys().filter(|id| !configs.iter().any(|config| config.id.as_str() == *id));
             gone.map(|id| id.as_str().into()).collect()
         };
+        self.take_rules(&settings);
         for id in gone.iter().filter(|id| !self.is_built_in(id.as_str())) {
             // It may have been an entry that the host never had.
             let _ = self.0.host.remove(id).await;
