@@ -6,6 +6,7 @@ mod app;
 mod conversations;
 mod imports;
 mod models;
+mod offers;
 mod servers;
 mod turns;
 mod vaults;
@@ -62,6 +63,9 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         servers::set_server_permission,
         servers::accept_tool,
         servers::doctor,
+        offers::resources,
+        offers::prompts,
+        offers::complete,
         imports::known_hosts,
         imports::choose_import_file,
         imports::preview_import,

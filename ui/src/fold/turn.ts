@@ -173,7 +173,7 @@ export function newCall(id: string, tool: string, step: number, at: string | nul
 export function textOf(message: UserMessage | AssistantMessage): string {
   return message.parts
     .map((part) => (part.type === "text" ? part.text : ""))
-    .filter((text) => text !== "")
+    .filter((text) => text.trim() !== "")
     .join("\n\n");
 }
 

@@ -1,5 +1,7 @@
 // What the window asks of the shell about servers.
 import type {
+  CompletionRequest,
+  CompletionView,
   DoctorCheck,
   DoctorReport,
   FoundHost,
@@ -7,6 +9,8 @@ import type {
   ImportRequest,
   ImportSource,
   LogPage,
+  PromptsView,
+  ResourcesView,
   ServerDraft,
   TrafficPage,
 } from "../bindings/app";
@@ -57,4 +61,14 @@ export interface ServerHost {
   acceptTool(tool: string, digest: string): Promise<void>;
   /** Looks at a server step by step; `onCheck` hears of each step as it ends. */
   doctor(id: string, onCheck: (check: DoctorCheck) => void): Promise<DoctorReport>;
+}
+
+/** What servers offer beside tools; a part of `Host`, with the same rules. */
+export interface OfferHost {
+  /** What a running server has to read. */
+  resources(id: string): Promise<ResourcesView>;
+  /** What a running server has to say. */
+  prompts(id: string): Promise<PromptsView>;
+  /** Suggestions of a server for what is being typed; none when it has none. */
+  complete(request: CompletionRequest): Promise<CompletionView>;
 }

@@ -4,7 +4,7 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import type { AppNews, DoctorCheck } from "../bindings/app";
 import type { Event } from "../bindings/core";
 import type { Host } from "./host";
-import type { ServerHost } from "./servers";
+import type { OfferHost, ServerHost } from "./servers";
 
 export function tauriHost(): Host {
   return {
@@ -33,6 +33,7 @@ export function tauriHost(): Host {
     readNote: (server, path) => invoke("read_note", { server, path }),
 
     ...servers(),
+    ...offers(),
 
     openLink: (url) => invoke("open_link", { url }),
     exportTrace: (conversation) => invoke("export_trace", { conversation }),
@@ -64,6 +65,14 @@ function servers(): ServerHost {
     setServerPermission: (id, permission) => invoke("set_server_permission", { id, permission }),
     acceptTool: (tool, digest) => invoke("accept_tool", { tool, digest }),
     doctor: (id, onCheck) => invoke("doctor", { id, onCheck: channel<DoctorCheck>(onCheck) }),
+  };
+}
+
+function offers(): OfferHost {
+  return {
+    resources: (id) => invoke("resources", { id }),
+    prompts: (id) => invoke("prompts", { id }),
+    complete: (request) => invoke("complete", { request }),
   };
 }
 

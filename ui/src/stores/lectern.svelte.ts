@@ -2,7 +2,9 @@
 import { getContext, setContext } from "svelte";
 import type { Host } from "../host/host";
 import { t } from "../i18n/i18n.svelte";
+import type { Draft } from "../text/draft";
 import { Desk, problemOf } from "./desk.svelte";
+import { Offers } from "./offers.svelte";
 import type { Prefs } from "./prefs.svelte";
 import { Route, type Section } from "./route.svelte";
 import { NEW, Talks } from "./talks.svelte";
@@ -14,11 +16,12 @@ const KEY = Symbol("lectern");
 export class Lectern {
   readonly desk: Desk;
   readonly talks: Talks;
+  readonly offers: Offers;
   readonly route = new Route();
   readonly toasts = new Toasts();
   readonly floating = new Floating();
   /** Set by the composer; puts the caret there. */
-  focusComposer: (text?: string) => void = () => {};
+  focusComposer: (draft?: Draft) => void = () => {};
   /** Set by the list; puts the caret into its search field. */
   focusSearch: () => void = () => {};
 
@@ -28,6 +31,7 @@ export class Lectern {
   ) {
     this.desk = new Desk(host);
     this.talks = new Talks(host, this.desk);
+    this.offers = new Offers(host, this.desk);
     this.talks.onBegun = (id) => {
       if (this.current === NEW && this.route.page.at === "chat") this.route.chat(id);
     };

@@ -7,6 +7,7 @@ import { turnsOf } from "../fold/conversation";
 import { fold } from "../fold/fold";
 import { arrival, isOver, newTurn, type TurnState } from "../fold/turn";
 import type { Host } from "../host/host";
+import { EMPTY as NO_DRAFT, joined, requestOf, saysSomething, textDraft, type Draft } from "../text/draft";
 import { problemOf, type Desk } from "./desk.svelte";
 
 export interface Talk {
@@ -16,8 +17,7 @@ export interface Talk {
 }
 
 /** A message on its way: not yet in a turn. */
-export interface Outgoing {
-  readonly text: string;
+export interface Outgoing extends Draft {
   readonly problem: Problem | null;
 }
 
@@ -32,7 +32,7 @@ export class Talks {
   onBegun: (id: string) => void = () => {};
   #talks = new SvelteMap<string, Talk>();
   #outgoing = new SvelteMap<string, Outgoing>();
-  #queued = new SvelteMap<string, string>();
+  #queued = new SvelteMap<string, readonly Draft[]>();
   /** The stream that counts for a turn; events of older streams are dropped. */
   #streams = new Map<string, number>();
   #nextStream = 1;
@@ -52,8 +52,9 @@ export class Talks {
     return this.#outgoing.get(id) ?? null;
   }
 
-  queued(id: string): string | null {
-    return this.#queued.get(id) ?? null;
+  /** What is sent when this turn is over, one message after the other. */
+  queued(id: string): readonly Draft[] {
+    return this.#queued.get(id) ?? [];
   }
 
   running(id: string): TurnState | null {
@@ -95,18 +96,18 @@ export class Talks {
   }
 
   /** Sends, or queues while a turn runs. */
-  async send(id: string, text: string): Promise<void> {
-    const clean = text.trim();
-    if (clean === "") return;
+  async send(id: string, message: string | Draft): Promise<void> {
+    const given = typeof message === "string" ? textDraft(message) : message;
+    const draft = { ...given, text: given.text.trim() };
+    if (!saysSomething(draft)) return;
     if (this.busy(id)) {
-      const before = this.#queued.get(id);
-      this.#queued.set(id, before ? `${before}\n\n${clean}` : clean);
+      this.#queue(id, draft);
       return;
     }
-    this.#outgoing.set(id, { text: clean, problem: null });
+    this.#outgoing.set(id, { ...draft, problem: null });
     const stream = this.#nextStream++;
     try {
-      const receipt = await this.host.send({ conversation: id === NEW ? null : id, text: clean }, (events) =>
+      const receipt = await this.host.send(requestOf(id === NEW ? null : id, draft), (events) =>
         this.#receive(events, stream),
       );
       if (id === NEW) this.#begun(receipt.conversation);
@@ -115,21 +116,35 @@ export class Talks {
       if (stop) await this.host.cancelTurn(receipt.turn);
     } catch (error) {
       this.#stopAsSoonAsKnown.delete(id);
-      this.#outgoing.set(id, { text: clean, problem: problemOf(error) });
+      this.#outgoing.set(id, { ...draft, problem: problemOf(error) });
     }
   }
 
-  /** Takes back a message that could not be sent. */
-  dropOutgoing(id: string): string {
-    const text = this.#outgoing.get(id)?.text ?? "";
-    this.#outgoing.delete(id);
-    return text;
+  /** Several messages become one, where one can say it all. */
+  #queue(id: string, draft: Draft): void {
+    const before = [...this.queued(id)];
+    const last = before.pop();
+    const both = last ? joined(last, draft) : draft;
+    this.#queued.set(id, both ? [...before, both] : [...this.queued(id), draft]);
   }
 
-  dropQueued(id: string): string {
-    const text = this.#queued.get(id) ?? "";
-    this.#queued.delete(id);
-    return text;
+  /** Takes back a message that could not be sent. */
+  dropOutgoing(id: string): Draft {
+    const { text, prompt, taken } = this.#outgoing.get(id) ?? NO_DRAFT;
+    this.#outgoing.delete(id);
+    return { text, prompt, taken };
+  }
+
+  /** Takes back the message that would be sent next. */
+  dropQueued(id: string): Draft {
+    const [first = NO_DRAFT, ...others] = this.queued(id);
+    this.#setQueued(id, others);
+    return first;
+  }
+
+  #setQueued(id: string, drafts: readonly Draft[]): void {
+    if (drafts.length === 0) this.#queued.delete(id);
+    else this.#queued.set(id, drafts);
   }
 
   async stop(id: string): Promise<void> {
@@ -155,11 +170,9 @@ export class Talks {
       const started = this.get(id).turns.some((turn) => turn.user !== null);
       if (!started) this.#outgoing.set(id, outgoing);
     }
-    const queued = this.#queued.get(NEW);
-    if (queued !== undefined) {
-      this.#queued.delete(NEW);
-      this.#queued.set(id, queued);
-    }
+    const queued = this.queued(NEW);
+    this.#setQueued(NEW, []);
+    if (queued.length > 0) this.#setQueued(id, queued);
     if (!this.#talks.has(id)) this.#talks.set(id, EMPTY);
     if (this.#stopAsSoonAsKnown.delete(NEW)) this.#stopAsSoonAsKnown.add(id);
     this.onBegun(id);
@@ -216,9 +229,9 @@ export class Talks {
   }
 
   #afterTurn(id: string): void {
-    const queued = this.#queued.get(id);
-    if (queued === undefined || this.busy(id)) return;
-    this.#queued.delete(id);
-    void this.send(id, queued);
+    const [next, ...others] = this.queued(id);
+    if (next === undefined || this.busy(id)) return;
+    this.#setQueued(id, others);
+    void this.send(id, next);
   }
 }

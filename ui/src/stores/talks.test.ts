@@ -107,11 +107,11 @@ describe("sending", () => {
     scripted.push(event(0, started));
     void talks.send("c", "next");
     void talks.send("c", "and this");
-    expect(talks.queued("c")).toBe("next\n\nand this");
+    expect(talks.queued("c").map(({ text }) => text)).toEqual(["next\n\nand this"]);
     expect(scripted.sent).toHaveLength(1);
     scripted.push(event(1, finished));
     expect(scripted.sent.map((request) => request.text)).toEqual(["hello", "next\n\nand this"]);
-    expect(talks.queued("c")).toBeNull();
+    expect(talks.queued("c")).toEqual([]);
   });
 
   it("keeps what could not be sent", async () => {
@@ -120,7 +120,7 @@ describe("sending", () => {
     await settled();
     expect(talks.outgoing("c")?.problem?.message).toBe("disk is full");
     expect(talks.busy("c")).toBe(false);
-    expect(talks.dropOutgoing("c")).toBe("hello");
+    expect(talks.dropOutgoing("c").text).toBe("hello");
   });
 
   it("stops a turn that has no id yet as soon as it has one", async () => {

@@ -2,6 +2,7 @@
 import type {
   AppNews,
   AppView,
+  CompletionRequest,
   ConversationSummary,
   ConversationView,
   MessageView,
@@ -11,8 +12,9 @@ import type {
   SendRequest,
   VaultView,
 } from "../../bindings/app";
-import type { PermissionAnswer, QuestionAnswer } from "../../bindings/core";
+import type { Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core";
 import type { Host, OnEvents } from "../host";
+import { FakeOffers } from "./offers";
 import { Player, type Pace } from "./player";
 import { FakeServers, problem } from "./serverhost";
 import { sceneOf, type Scene } from "./scenes";
@@ -30,6 +32,7 @@ interface Kept {
 export class FakeHost extends FakeServers implements Host {
   #kept: Kept[] = [];
   readonly #scene: Scene;
+  readonly #offers: FakeOffers;
   readonly #ready: Promise<void>;
   readonly #speed: number;
 
@@ -37,6 +40,7 @@ export class FakeHost extends FakeServers implements Host {
     const scene = sceneOf(query.get("scene") ?? "");
     super(appView(scene.view ?? {}));
     this.#scene = scene;
+    this.#offers = new FakeOffers(query.get("offers") ?? "");
     this.#speed = Number(query.get("speed") ?? "1");
     this.#ready = this.#prepare();
   }
@@ -67,8 +71,16 @@ export class FakeHost extends FakeServers implements Host {
     return kept;
   }
 
-  async #play(kept: Kept, text: string, script: Script, pace: Pace, at: number, onEvents?: OnEvents): Promise<void> {
-    const player = new Player(kept.summary.id, text, pace, at, this.#speed);
+  async #play(
+    kept: Kept,
+    text: string,
+    script: Script,
+    pace: Pace,
+    at: number,
+    onEvents?: OnEvents,
+    request?: SendRequest,
+  ): Promise<void> {
+    const player = new Player(kept.summary.id, text, pace, at, this.#speed, request && partsOf(request));
     if (onEvents) player.listen(onEvents);
     kept.players.push(player);
     if (pace === "live") {
@@ -155,11 +167,17 @@ export class FakeHost extends FakeServers implements Host {
 
   async send(request: SendRequest, onEvents: OnEvents): Promise<SendReceipt> {
     if (/unsendable/.test(request.text)) throw problem("store", "write the message: disk is full", "Free some space.");
+    const asked = window as unknown as { sent?: SendRequest[] };
+    asked.sent = [...(asked.sent ?? []), request];
     const kept =
       request.conversation === null ? this.#begin(title(request.text), Date.now()) : this.#find(request.conversation);
-    void this.#play(kept, request.text, scriptFor(request.text), "live", Date.now(), onEvents);
+    void this.#play(kept, request.text, scriptFor(request.text), "live", Date.now(), onEvents, request);
     return { conversation: kept.summary.id, turn: kept.players.at(-1)?.id ?? "" };
   }
+
+  resources = (id: string) => this.#offers.resources(id);
+  prompts = (id: string) => this.#offers.prompts(id);
+  complete = (request: CompletionRequest) => this.#offers.complete(request);
 
   async attachTurn(turn: string, afterSeq: number, onEvents: OnEvents): Promise<void> {
     this.#player(turn).attach(afterSeq, onEvents);
@@ -226,6 +244,24 @@ export class FakeHost extends FakeServers implements Host {
   async exportTrace(conversation: string): Promise<string | null> {
     return `/home/lena/Documents/lectern-${conversation}.json`;
   }
+}
+
+/** As the app makes them: the prompt, the words, what goes along. */
+function partsOf({ text, prompt, attachments }: SendRequest): Part[] {
+  const said = prompt ? `(${prompt.name}: ${Object.values(prompt.arguments).join(", ")})` : "";
+  const texts = [said, text].filter((one) => one !== "");
+  return [
+    ...texts.map((one): Part => ({ type: "text", text: one })),
+    ...(attachments ?? []).map(({ uri }): Part => {
+      return {
+        type: "resource",
+        uri,
+        name: null,
+        mime: "text/markdown",
+        text: `# ${uri}\n\n${"A line.\n".repeat(60)}`,
+      };
+    }),
+  ];
 }
 
 function title(text: string): string {

@@ -1,5 +1,5 @@
 // Runs a script as a turn: numbers its events, keeps them, and hands them on in batches.
-import type { EventKind, Event, PermissionAnswer, Question, QuestionAnswer, ToolCall } from "../../bindings/core";
+import type { EventKind, Event, Part, PermissionAnswer, Question, QuestionAnswer, ToolCall } from "../../bindings/core";
 import type { OnEvents } from "../host";
 import { MODEL, nextId, Stopped, type Script, type Stage } from "./script";
 
@@ -26,6 +26,7 @@ export class Player {
     private readonly pace: Pace,
     startsAt: number,
     private readonly speed = 1,
+    private readonly parts: Part[] = [{ type: "text", text }],
   ) {
     this.#clock = startsAt;
     this.#stopped = new Promise((resolve) => {
@@ -65,7 +66,7 @@ export class Player {
     this.#emit({
       kind: "turn_started",
       message_id: nextId("message"),
-      message: { parts: [{ type: "text", text: this.text }] },
+      message: { parts: this.parts },
       model: MODEL,
     });
     try {

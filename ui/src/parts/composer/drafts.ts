@@ -1,24 +1,29 @@
 // What was written but not sent, for each conversation, across restarts.
+import { readKept, type Draft } from "../../text/draft";
 
 const PREFIX = "lectern.draft.";
+/** Beside the words: the prompt and what goes along. */
+const BESIDE = "lectern.draft-with.";
 
-export function readDraft(conversation: string): string {
+export function readDraft(conversation: string): Draft {
   try {
-    return localStorage.getItem(PREFIX + conversation) ?? "";
+    const text = localStorage.getItem(PREFIX + conversation) ?? "";
+    return { text, ...readKept(localStorage.getItem(BESIDE + conversation)) };
   } catch {
-    return "";
+    return { text: "", ...readKept(null) };
   }
 }
 
-export function keepDraft(conversation: string, text: string): void {
+export function keepDraft(conversation: string, { text, prompt, taken }: Draft): void {
   try {
-    if (text === "") localStorage.removeItem(PREFIX + conversation);
-    else localStorage.setItem(PREFIX + conversation, text);
+    keep(PREFIX + conversation, text);
+    keep(BESIDE + conversation, prompt === null && taken.length === 0 ? "" : JSON.stringify({ prompt, taken }));
   } catch {
     // A full or missing storage only costs the draft.
   }
 }
 
-export function forgetDraft(conversation: string): void {
-  keepDraft(conversation, "");
+function keep(key: string, text: string): void {
+  if (text === "") localStorage.removeItem(key);
+  else localStorage.setItem(key, text);
 }

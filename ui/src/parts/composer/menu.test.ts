@@ -2,18 +2,18 @@ import { expect, it } from "vitest";
 import { choicesFor, menuAt } from "./menu";
 
 it("opens commands only for a text that is nothing else", () => {
-  expect(menuAt("/", 1)).toEqual({ kind: "command", query: "", from: 0 });
-  expect(menuAt("/new c", 6)).toEqual({ kind: "command", query: "new c", from: 0 });
+  expect(menuAt("/", 1)).toEqual({ kind: "run", query: "", from: 0 });
+  expect(menuAt("/new c", 6)).toEqual({ kind: "run", query: "new c", from: 0 });
   expect(menuAt("/usr/bin", 8)).toBeNull();
   expect(menuAt("a /new", 6)).toBeNull();
   expect(menuAt("/new\nline", 9)).toBeNull();
 });
 
 it("opens notes at a sign of its own, at the caret", () => {
-  expect(menuAt("see @Tra", 8)).toEqual({ kind: "note", query: "Tra", from: 4 });
-  expect(menuAt("see @Tra and", 8)).toEqual({ kind: "note", query: "Tra", from: 4 });
+  expect(menuAt("see @Tra", 8)).toEqual({ kind: "read", query: "Tra", from: 4 });
+  expect(menuAt("see @Tra and", 8)).toEqual({ kind: "read", query: "Tra", from: 4 });
   expect(menuAt("lena@example.org", 16)).toBeNull();
-  expect(menuAt("@", 1)).toEqual({ kind: "note", query: "", from: 0 });
+  expect(menuAt("@", 1)).toEqual({ kind: "read", query: "", from: 0 });
 });
 
 it("puts what begins with the words first", () => {

@@ -1,0 +1,179 @@
+// The menus of the composer: what servers offer, taken along in a message.
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import type { SendRequest } from "../../src/bindings/app";
+import { eventually, id, stand, texts, tooWide, type Stand } from "./page";
+
+let place: Stand;
+beforeAll(async () => {
+  place = await stand();
+});
+afterEach(() => expect(place.complaints()).toEqual([]));
+afterAll(() => place.close());
+
+const sent = (page: Page) => page.evaluate(() => (window as unknown as { sent?: SendRequest[] }).sent ?? []);
+const options = (page: Page) => texts(page, `${id("composer-menu")} [role=option]`);
+
+async function type(page: Page, text: string): Promise<void> {
+  await page.locator(id("composer")).click();
+  await page.keyboard.type(text);
+}
+
+it("@ takes a resource of a server along", async () => {
+  const page = await place.open("");
+  await type(page, "What about @lyon");
+  const option = page.getByRole("option", { name: "Lyon" });
+  await option.waitFor();
+  expect(await option.getAttribute("aria-selected")).toBe("true");
+  const marked = await page.locator(id("composer")).getAttribute("aria-activedescendant");
+  expect(await option.getAttribute("id")).toBe(marked);
+  await page.keyboard.press("Tab");
+  expect(await page.locator(id("composer")).inputValue()).toBe("What about ");
+  await page.locator(`${id("chips")} [data-uri="note:///Travel/Lyon.md"]`).waitFor();
+  // The draft is kept with what goes along.
+  await page.reload();
+  await page.locator(`${id("chips")} [data-uri="note:///Travel/Lyon.md"]`).waitFor();
+  await type(page, "the weather?");
+  await page.keyboard.press("Enter");
+  await eventually(
+    () => sent(page),
+    (requests) =>
+      expect(requests).toEqual([
+        {
+          conversation: null,
+          text: "What about the weather?",
+          attachments: [{ server: "notes", uri: "note:///Travel/Lyon.md" }],
+        },
+      ]),
+  );
+  await page.locator(`${id("took")} summary`).click();
+  await page.locator(`${id("took")} pre`).waitFor();
+  expect(await page.locator(id("chips")).count()).toBe(0);
+});
+
+it("keys move in the menu, Escape closes it, and Backspace takes the last chip away", async () => {
+  const page = await place.open("");
+  await type(page, "@");
+  await eventually(
+    () => options(page),
+    (seen) => expect(seen.length).toBeGreaterThan(3),
+  );
+  const selected = () => page.locator('[role=option][aria-selected="true"]').getAttribute("id");
+  const first = await selected();
+  await page.keyboard.press("ArrowDown");
+  expect(await selected()).not.toBe(first);
+  await page.keyboard.press("ArrowUp");
+  expect(await selected()).toBe(first);
+  await page.keyboard.press("ArrowUp");
+  expect(await page.getByRole("option").last().getAttribute("aria-selected")).toBe("true");
+  await page.keyboard.press("Escape");
+  expect(await page.locator(id("composer-menu")).count()).toBe(0);
+  expect(await page.locator(id("composer")).inputValue()).toBe("@");
+  await page.keyboard.press("Backspace");
+  await type(page, "@oat");
+  await page.getByRole("option", { name: "Oat biscuits" }).click();
+  await page.locator(id("chips")).waitFor();
+  await page.keyboard.press("Backspace");
+  expect(await page.locator(id("chips")).count()).toBe(0);
+  expect(await sent(page)).toEqual([]);
+});
+
+it("a template asks for its variables, with the server's suggestions", async () => {
+  const page = await place.open("");
+  await type(page, "@a note");
+  await page.getByRole("option", { name: "note:///{+path}" }).click();
+  const field = page.locator("[data-blank=path]");
+  await page.getByRole("option", { name: "Travel/Lyon.md" }).waitFor();
+  expect(await field.getAttribute("aria-expanded")).toBe("true");
+  await field.fill("Travel/2");
+  await eventually(
+    () => page.locator(`${id("fill")} [role=option]`).allInnerTexts(),
+    (seen) => expect(seen.map((one) => one.trim())).toEqual(["Travel/2019 Norway by rail.md"]),
+  );
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  expect(await field.inputValue()).toBe("Travel/2019 Norway by rail.md");
+  await page.keyboard.press("Enter");
+  await page.locator(`${id("chips")} [data-uri="note:///Travel/2019%20Norway%20by%20rail.md"]`).waitFor();
+});
+
+it("/ runs a prompt; what it needs is asked for, and one choice narrows the next", async () => {
+  const page = await place.open("");
+  await type(page, "/team");
+  await page.getByRole("option", { name: "Team management" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(id("fill")).waitFor();
+  await page.locator(id("fill-done")).click();
+  await page.locator("[data-blank=department][aria-invalid=true]").waitFor();
+  await page.locator("[data-blank=department]").fill("Sales");
+  await page.locator("[data-blank=name]").focus();
+  await page.getByRole("option", { name: "Eve" }).click();
+  await page.locator(id("fill-done")).click();
+  const chip = page.locator(`${id("chips")} [data-prompt="everything:team"]`);
+  await chip.waitFor();
+  // It can still be changed.
+  await chip.locator(".name").click();
+  expect(await page.locator("[data-blank=name]").inputValue()).toBe("Eve");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  expect(await page.locator(id("fill")).count()).toBe(0);
+  await page.locator(id("send")).click();
+  await eventually(
+    () => sent(page),
+    (requests) =>
+      expect(requests.map(({ text, prompt }) => ({ text, prompt }))).toEqual([
+        { text: "", prompt: { server: "everything", name: "team", arguments: { department: "Sales", name: "Eve" } } },
+      ]),
+  );
+});
+
+it("a prompt that takes nothing is ready at once, and hidden characters are shown", async () => {
+  const page = await place.open("");
+  await type(page, "/");
+  await eventually(
+    () => options(page),
+    (seen) => expect(seen.join()).toContain("⟦U+202E⟧"),
+  );
+  await page.keyboard.type("simple");
+  await page.getByRole("option", { name: "Simple prompt" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(`${id("chips")} [data-prompt="everything:simple-prompt"]`).waitFor();
+  expect(await page.locator(id("composer")).inputValue()).toBe("");
+});
+
+it("says when no server offers anything, and where to look", async () => {
+  const page = await place.open("offers=none");
+  await type(page, "@");
+  await page.locator(id("composer-none")).waitFor();
+  await page.locator(`${id("composer-none")} button`).click();
+  await page.locator(id("servers-page")).waitFor();
+});
+
+it("a server that refuses is named, and what others offer is there all the same", async () => {
+  const page = await place.open("offers=refused");
+  await type(page, "@");
+  await page.locator('[data-problem="everything"]').waitFor();
+  expect(await page.locator('[data-problem="everything"]').innerText()).toContain("internal error");
+  await page.getByRole("option", { name: "Lyon" }).waitFor();
+});
+
+it("a server that is slow is named, and keeps nobody waiting", async () => {
+  const page = await place.open("offers=slow");
+  await type(page, "@");
+  await page.getByRole("option", { name: "Lyon" }).waitFor();
+  await page.getByText("Asking everything").waitFor();
+});
+
+it("a very long list is searched, and long names stick out of nothing", async () => {
+  const page = await place.open("offers=many", { width: 720, height: 560 });
+  await type(page, "@");
+  await page.getByText("more. Type to narrow").waitFor();
+  expect(await tooWide(page)).toEqual([]);
+  await page.keyboard.type("day 777");
+  await page.getByRole("option", { name: "Day 777" }).waitFor();
+  await page.locator(id("composer")).fill("");
+  await page.keyboard.type("@a day with");
+  await page.getByRole("option", { name: "A day with" }).click();
+  await page.locator(id("chips")).waitFor();
+  expect(await tooWide(page)).toEqual([]);
+});
