@@ -18,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "cancel_turn",
     "answer_permission",
     "answer_question",
+    "long_message",
     "select_model",
     "add_model",
     "remove_model",

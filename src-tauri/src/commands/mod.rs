@@ -40,6 +40,7 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         turns::cancel_turn,
         turns::answer_permission,
         turns::answer_question,
+        turns::long_message,
         models::select_model,
         models::add_model,
         models::remove_model,

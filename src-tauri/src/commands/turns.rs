@@ -2,7 +2,7 @@
 
 use futures::stream;
 use lectern_app::view::{Problem, SendReceipt, SendRequest};
-use lectern_core::{Events, PermissionAnswer, QuestionAnswer, QuestionId, ToolCallId, TurnId};
+use lectern_core::{Events, MessageId, PermissionAnswer, QuestionAnswer, QuestionId, ToolCallId, TurnId};
 use tauri::ipc::{Channel, InvokeResponseBody};
 
 use super::Desk;
@@ -54,6 +54,11 @@ pub async fn answer_question(
     answer: QuestionAnswer,
 ) -> Result<(), Problem> {
     desk.engine().await?.answer_question(&turn, &question, answer)
+}
+
+#[tauri::command]
+pub async fn long_message(desk: Desk<'_>, id: MessageId) -> Result<serde_json::Value, Problem> {
+    desk.engine().await?.long_message(&id)
 }
 
 fn follow(events: Events, page: Page) {

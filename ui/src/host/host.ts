@@ -39,6 +39,8 @@ export interface Host extends ServerHost, OfferHost {
   answerPermission(turn: string, call: string, answer: PermissionAnswer): Promise<void>;
   /** Rejects with `answer_does_not_fit` when a form is not filled as it should be; the question stays open. */
   answerQuestion(turn: string, question: string, answer: QuestionAnswer): Promise<void>;
+  /** A protocol message of which the event has only the start; by the `full` of the event. */
+  longMessage(id: string): Promise<unknown>;
 
   selectModel(id: string): Promise<void>;
   /** Opens the system's file dialog; null when the user closed it. */

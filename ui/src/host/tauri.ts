@@ -23,6 +23,7 @@ export function tauriHost(): Host {
     cancelTurn: (turn) => invoke("cancel_turn", { turn }),
     answerPermission: (turn, call, answer) => invoke("answer_permission", { turn, call, answer }),
     answerQuestion: (turn, question, answer) => invoke("answer_question", { turn, question, answer }),
+    longMessage: (id) => invoke("long_message", { id }),
 
     selectModel: (id) => invoke("select_model", { id }),
     addModel: () => invoke("add_model"),

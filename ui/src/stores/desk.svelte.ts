@@ -76,6 +76,11 @@ export class Desk {
     this.conversations = this.conversations.filter((known) => known.id !== id);
   }
 
+  /** Reads everything anew, where news may be missing. */
+  async refreshView(): Promise<void> {
+    this.view = await this.host.appView();
+  }
+
   async refreshConversations(): Promise<void> {
     this.conversations = await this.host.conversations();
   }

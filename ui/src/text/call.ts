@@ -13,6 +13,9 @@ export function cardState(status: CallStatus): CardState {
 /** Names that arguments which say what a call is about usually have; the first that is there wins. */
 const TELLING = ["query", "q", "path", "name", "title", "uri", "url", "file", "folder", "directory", "command", "text"];
 
+/** Only kinds of picture that run nothing. */
+export const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+
 /** The one argument that matters: by name, else the first short text, else the first of all. */
 export function keyArgument(call: CallState): string {
   if (call.malformed !== null) return oneLine(call.malformed);

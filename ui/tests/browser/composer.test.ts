@@ -20,7 +20,7 @@ async function type(page: Page, text: string): Promise<void> {
 }
 
 it("@ takes a resource of a server along", async () => {
-  const page = await place.open("");
+  const page = await place.open("scene=history");
   await type(page, "What about @lyon");
   const option = page.getByRole("option", { name: "Lyon" });
   await option.waitFor();
@@ -52,7 +52,7 @@ it("@ takes a resource of a server along", async () => {
 });
 
 it("keys move in the menu, Escape closes it, and Backspace takes the last chip away", async () => {
-  const page = await place.open("");
+  const page = await place.open("scene=history");
   await type(page, "@");
   await eventually(
     () => options(page),
@@ -79,7 +79,7 @@ it("keys move in the menu, Escape closes it, and Backspace takes the last chip a
 });
 
 it("a template asks for its variables, with the server's suggestions", async () => {
-  const page = await place.open("");
+  const page = await place.open("scene=history");
   await type(page, "@a note");
   await page.getByRole("option", { name: "note:///{+path}" }).click();
   const field = page.locator("[data-blank=path]");
@@ -98,7 +98,7 @@ it("a template asks for its variables, with the server's suggestions", async () 
 });
 
 it("/ runs a prompt; what it needs is asked for, and one choice narrows the next", async () => {
-  const page = await place.open("");
+  const page = await place.open("scene=history");
   await type(page, "/team");
   await page.getByRole("option", { name: "Team management" }).waitFor();
   await page.keyboard.press("Enter");
@@ -128,7 +128,7 @@ it("/ runs a prompt; what it needs is asked for, and one choice narrows the next
 });
 
 it("a prompt that takes nothing is ready at once, and hidden characters are shown", async () => {
-  const page = await place.open("");
+  const page = await place.open("scene=history");
   await type(page, "/");
   await eventually(
     () => options(page),
@@ -142,7 +142,7 @@ it("a prompt that takes nothing is ready at once, and hidden characters are show
 });
 
 it("says when no server offers anything, and where to look", async () => {
-  const page = await place.open("offers=none");
+  const page = await place.open("scene=history&offers=none");
   await type(page, "@");
   await page.locator(id("composer-none")).waitFor();
   await page.locator(`${id("composer-none")} button`).click();
@@ -150,7 +150,7 @@ it("says when no server offers anything, and where to look", async () => {
 });
 
 it("a server that refuses is named, and what others offer is there all the same", async () => {
-  const page = await place.open("offers=refused");
+  const page = await place.open("scene=history&offers=refused");
   await type(page, "@");
   await page.locator('[data-problem="everything"]').waitFor();
   expect(await page.locator('[data-problem="everything"]').innerText()).toContain("internal error");
@@ -158,14 +158,14 @@ it("a server that refuses is named, and what others offer is there all the same"
 });
 
 it("a server that is slow is named, and keeps nobody waiting", async () => {
-  const page = await place.open("offers=slow");
+  const page = await place.open("scene=history&offers=slow");
   await type(page, "@");
   await page.getByRole("option", { name: "Lyon" }).waitFor();
   await page.getByText("Asking everything").waitFor();
 });
 
 it("a very long list is searched, and long names stick out of nothing", async () => {
-  const page = await place.open("offers=many", { width: 720, height: 560 });
+  const page = await place.open("scene=history&offers=many", { width: 720, height: 560 });
   await type(page, "@");
   await page.getByText("more. Type to narrow").waitFor();
   expect(await tooWide(page)).toEqual([]);

@@ -27,7 +27,7 @@ export async function stand(): Promise<Stand> {
       for (const old of context.pages()) await old.close();
       const page = await context.newPage();
       // Only against hanging for ever: a machine that is busy with other things may be slow.
-      page.setDefaultTimeout(120_000);
+      page.setDefaultTimeout(Number(process.env["PAGE_PATIENCE"] ?? 120_000));
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
       await page.goto(`${server.url}/icon.svg`);

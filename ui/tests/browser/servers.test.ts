@@ -186,13 +186,18 @@ it("an import shows what would run, and adds what was chosen", async () => {
   expect(await page.getByRole("checkbox", { name: /^files/ }).isChecked()).toBe(false);
   await page.getByRole("checkbox", { name: "shell" }).uncheck();
   await page.getByLabel("Personal access token").fill("ghp_1");
+  // What has a default holds it; what has choices is chosen from.
+  expect(await page.getByLabel("Region").inputValue()).toBe("eu");
+  await page.getByLabel("Region").selectOption("us");
+  expect(await page.getByLabel("Repositories").inputValue()).toBe("lectern");
+  await page.getByLabel("Scopes").selectOption(["read", "write"]);
   await page.locator(id("import-add")).click();
   await page.getByText("1 server was added.").waitFor();
   expect(await page.evaluate(() => (window as unknown as Seen).imported)).toEqual({
     source: { type: "text", text: "{}" },
     digest: "p1",
     chosen: ["github"],
-    inputs: { token: "ghp_1" },
+    inputs: { token: "ghp_1", region: "us", repositories: "lectern", scopes: "read\nwrite" },
     secrets_to_keyring: true,
   });
 });

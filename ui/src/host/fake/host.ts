@@ -198,6 +198,15 @@ export class FakeHost extends FakeServers implements Host {
     this.#player(turn).reply(question, answer);
   }
 
+  async longMessage(id: string): Promise<unknown> {
+    if (id !== "long") throw problem("unknown_message", `there is no message \`${id}\``);
+    return {
+      jsonrpc: "2.0",
+      id: 7,
+      result: { content: [{ type: "text", text: "A long line of the answer.\n".repeat(4000) }] },
+    };
+  }
+
   async selectModel(id: string): Promise<void> {
     this.view = { ...this.view, model: id };
     this.news({ type: "models_changed", model: id, models: this.view.models });

@@ -53,6 +53,17 @@ export const many: Script = async (stage) => {
   });
   for (const one of calls) stage.emit({ kind: "tool_started", call: one });
   await stage.wait(300);
+  stage.emit({
+    kind: "tool_wire",
+    call: calls[0].id,
+    direction: "received",
+    message: {
+      cut: true,
+      bytes: 108_094,
+      start: '{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te',
+      full: "long",
+    },
+  });
   await runCall(
     stage,
     calls[0],

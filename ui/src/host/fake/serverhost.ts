@@ -101,7 +101,19 @@ export class FakeServers implements ServerHost {
     this.#change(id, { trusted });
   }
 
-  async approveServer(id: string): Promise<void> {
+  async approveServer(id: string, digest: string): Promise<void> {
+    const { approval } = this.#find(id);
+    if (changesMeanwhile() && approval.type === "changed") {
+      const after = `${approval.after} --everything`;
+      const servers = this.view.servers.map((one) =>
+        one.id === id ? { ...one, approval: { ...approval, digest: "d2", after } } : one,
+      );
+      // No news: the window has to look by itself.
+      this.view = { ...this.view, servers };
+      changesMeanwhile(true);
+    }
+    const now = this.#find(id).approval;
+    if (now.type !== "approved" && now.digest !== digest) throw CHANGED;
     this.#change(id, { approval: { type: "approved" } });
     await this.startServer(id);
   }
@@ -165,6 +177,7 @@ export class FakeServers implements ServerHost {
   }
 
   async importServers(request: ImportRequest): Promise<string[]> {
+    if (changesMeanwhile(true)) throw CHANGED;
     (window as unknown as { imported: ImportRequest }).imported = request;
     const added = request.chosen.map((name) => bare(name, "npx", ["-y", `server-${name}`]));
     this.#set([...this.view.servers.filter((one) => !request.chosen.includes(one.id)), ...added]);
@@ -187,7 +200,12 @@ export class FakeServers implements ServerHost {
     this.#change(id, { permission });
   }
 
-  async acceptTool(name: string): Promise<void> {
+  async acceptTool(name: string, digest: string): Promise<void> {
+    const known = this.view.servers.flatMap(({ tools }) => tools).find(({ spec }) => spec.name === name)?.changed;
+    if (changesMeanwhile() && known) {
+      this.#tool(name, { changed: { ...known, after: { name, description: "Now it sells." }, digest: "t9" } });
+    }
+    if (known && (changesMeanwhile(true) || known.digest !== digest)) throw CHANGED;
     this.#tool(name, { changed: null, enabled: true });
   }
 
@@ -205,6 +223,14 @@ export class FakeServers implements ServerHost {
     }
     return { server: id, checks };
   }
+}
+
+/** Set by a test: what is on the screen changes just before it is said yes to; once. */
+function changesMeanwhile(forget = false): boolean {
+  const asked = window as unknown as { changesMeanwhile?: boolean };
+  const wanted = asked.changesMeanwhile === true;
+  if (forget) asked.changesMeanwhile = false;
+  return wanted;
 }
 
 const SAYS: Partial<Record<DoctorStep, string>> = {
@@ -243,6 +269,8 @@ function failed(id: string): ServerState {
     ),
   };
 }
+
+const CHANGED: Problem = problem("changed_since_shown", "it is not what was shown any more", "Look at it again.");
 
 export function problem(code: string, message: string, hint: string | null = null): Problem {
   return { code, message, hint, detail: null };

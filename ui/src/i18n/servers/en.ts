@@ -9,6 +9,8 @@ export const en = {
   "address.user": "The address names a user before the domain, a common trick to hide where it leads.",
   "approval.allow": "Allow it to run",
   "approval.changed": "{name} is different from what you allowed. May it run like this?",
+  "approval.meanwhile":
+    "It became different while you looked, so nothing was done. This is how it is now: look again, then decide.",
   "approval.note": "A server runs with your rights on this computer. Allow only what you know.",
   "approval.title": "May {name} run?",
   "approval.waiting": "{n} server waits for you: {names} | {n} servers wait for you: {names}",
@@ -127,11 +129,13 @@ export const en = {
   "import.added": "{n} server was added. | {n} servers were added.",
   "import.file": "Open a file (.json, .mcpb)…",
   "import.found": "Found on this computer",
+  "import.hasOne": "Leave empty for its default",
   "import.intro":
     "Takes servers over from other apps, from a file or from a snippet. You see what would run before anything is added.",
   "import.look": "Look at it",
   "import.notAdded": "The servers were not added",
   "import.nothingYet": "Nothing was added or started yet.",
+  "import.oneALine": "One value a line.",
   "import.paste": "Paste JSON, as in the instructions of a server",
   "import.preview": "{n} server was found | {n} servers were found",
   "import.replaces": "replaces the one of this name",

@@ -12,6 +12,8 @@ export const fr: Record<keyof typeof en, string> = {
     "L’adresse contient un nom d’utilisateur avant le domaine, une ruse courante pour cacher où elle mène.",
   "approval.allow": "L’autoriser",
   "approval.changed": "{name} n’est plus ce que vous aviez autorisé. Peut-il fonctionner ainsi ?",
+  "approval.meanwhile":
+    "Cela a changé pendant que vous regardiez ; rien n’a été fait. Voici l’état actuel : regardez encore, puis décidez.",
   "approval.note": "Un serveur fonctionne avec vos droits sur cet ordinateur. N’autorisez que ce que vous connaissez.",
   "approval.title": "{name} peut-il fonctionner ?",
   "approval.waiting": "{n} serveur vous attend : {names} | {n} serveurs vous attendent : {names}",
@@ -130,11 +132,13 @@ export const fr: Record<keyof typeof en, string> = {
   "import.added": "{n} serveur a été ajouté. | {n} serveurs ont été ajoutés.",
   "import.file": "Ouvrir un fichier (.json, .mcpb)…",
   "import.found": "Trouvé sur cet ordinateur",
+  "import.hasOne": "Vide : la valeur par défaut",
   "import.intro":
     "Reprend des serveurs d’autres applications, d’un fichier ou d’un extrait. Vous voyez ce qui fonctionnerait avant tout ajout.",
   "import.look": "Examiner",
   "import.notAdded": "Les serveurs n’ont pas été ajoutés",
   "import.nothingYet": "Rien n’a encore été ajouté ni démarré.",
+  "import.oneALine": "Une valeur par ligne.",
   "import.paste": "Collez du JSON, comme dans la notice d’un serveur",
   "import.preview": "{n} serveur trouvé | {n} serveurs trouvés",
   "import.replaces": "remplace celui du même nom",
