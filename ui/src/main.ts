@@ -25,7 +25,8 @@ async function start(): Promise<void> {
   const lectern = new Lectern(host, prefs);
   mount(App, { target, props: { lectern } });
   await lectern.desk.load();
-  lectern.focusComposer();
+  // Who was quicker than the page keeps the caret where they put it.
+  if (document.activeElement === document.body) lectern.focusComposer();
 }
 
 void start();

@@ -182,7 +182,7 @@ async fn an_address_is_opened_only_after_a_yes() {
 }
 
 /// A real server of the tests' packages.
-fn installed(name: &str) -> std::path::PathBuf {
+pub fn installed(name: &str) -> std::path::PathBuf {
     let path = root().join("tests/clients/node_modules/.bin").join(name);
     assert!(path.exists(), "run `make test`, or `npm ci` in tests/clients");
     path

@@ -65,7 +65,7 @@ it("a message that is too long for the trace is read whole", async () => {
   const page = await place.open("scene=tools");
   await page.waitForSelector("text=The other note could not be opened");
   await page.keyboard.press("Control+j");
-  const rows = page.locator(`${id("trace")} [data-row^="call:"]`);
+  const rows = page.locator(`${id("trace-row")}[data-kind="call"]`);
   await rows.nth(2).locator("button").first().click();
   await page.locator(id("tab-messages")).click();
   const long = page.locator(id("long-message"));

@@ -11,8 +11,8 @@ import { notesOf } from "../../text/cite";
 import type { Taken } from "../../text/draft";
 import { ACTIONS, spell } from "../over/actions";
 import type { Choice } from "./Menu.svelte";
-import { choicesFor, menuAt, type MenuRequest } from "./menu";
-import { aboutOf, addressOf, blanksOf, labelOf, readable, runnable, searchedOf, type Offered } from "./offered";
+import { choicesFor, fairly, menuAt, type MenuRequest } from "./menu";
+import { aboutOf, blanksOf, labelOf, placeOf, readable, runnable, searchedOf, type Offered } from "./offered";
 
 /** A list that is longer than this is searched, not read. */
 const MOST = 50;
@@ -30,6 +30,8 @@ interface Doings {
 
 interface Found extends Choice {
   readonly searched: string;
+  /** Whose it is; empty for what is Lectern's own. */
+  readonly server: string;
 }
 
 export class ComposerMenu {
@@ -47,7 +49,7 @@ export class ComposerMenu {
     const all = this.#request.kind === "read" ? this.#toRead() : [...this.#prompts(), ...this.#commands()];
     return choicesFor(all, ({ searched }) => searched, this.#request.query);
   });
-  readonly choices = $derived<readonly Choice[]>(this.#found.slice(0, MOST));
+  readonly choices = $derived<readonly Choice[]>(fairly(this.#found, ({ server }) => server, MOST));
 
   get kind(): "run" | "read" | null {
     return this.#request?.kind ?? null;
@@ -130,6 +132,7 @@ export class ComposerMenu {
       return {
         label,
         searched: label,
+        server: "",
         place: null,
         about: null,
         keys: action.keys ? spell(action.keys) : null,
@@ -144,12 +147,11 @@ export class ComposerMenu {
 
   #note(path: string): Found {
     const run = () => this.doings.insert(path, this.#request?.from ?? 0, (this.#request?.query.length ?? 0) + 1);
-    return { label: path, searched: path, place: null, about: null, keys: null, icon: BookOpen, run };
+    return { label: path, searched: path, server: "", place: null, about: null, keys: null, icon: BookOpen, run };
   }
 
   #offered(one: Offered): Found {
     const icon = { resource: FileText, template: FilePlus, prompt: MessageSquareQuote }[one.kind];
-    const place = one.kind === "prompt" ? addressOf(one) : `${one.server} · ${addressOf(one)}`;
     const run = () => {
       if (one.kind === "resource") {
         const { uri } = one.resource;
@@ -158,6 +160,15 @@ export class ComposerMenu {
         this.doings.run({ server: one.server, name: one.prompt.name, arguments: {} }, this.#cut);
       } else this.doings.fill(one, this.#cut);
     };
-    return { label: labelOf(one), searched: searchedOf(one), place, about: aboutOf(one), keys: null, icon, run };
+    return {
+      label: labelOf(one),
+      searched: searchedOf(one),
+      server: one.server,
+      place: placeOf(one),
+      about: aboutOf(one),
+      keys: null,
+      icon,
+      run,
+    };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { choicesFor, menuAt } from "./menu";
+import { choicesFor, fairly, menuAt } from "./menu";
 
 it("opens commands only for a text that is nothing else", () => {
   expect(menuAt("/", 1)).toEqual({ kind: "run", query: "", from: 0 });
@@ -19,4 +19,12 @@ it("opens notes at a sign of its own, at the caret", () => {
 it("puts what begins with the words first", () => {
   expect(choicesFor(["b a", "a", "c"], (one) => one, "a")).toEqual(["a", "b a"]);
   expect(choicesFor(["Travel/Lyon.md", "Lyon.md"], (one) => one, "lyon tra")).toEqual(["Travel/Lyon.md"]);
+});
+
+it("leaves room for those who have little", () => {
+  const all = [...Array.from({ length: 90 }, (_, index) => `a${index}`), "b0", "b1", "c0"];
+  const owner = (one: string) => one[0] ?? "";
+  expect(fairly(all, owner, 10)).toEqual(["a0", "a1", "a2", "a3", "a4", "a5", "a6", "b0", "b1", "c0"]);
+  expect(fairly(all, owner, 2)).toHaveLength(2);
+  expect(fairly(["a0", "b0"], owner, 10)).toEqual(["a0", "b0"]);
 });

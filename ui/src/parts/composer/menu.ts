@@ -25,3 +25,24 @@ export function choicesFor<T>(all: readonly T[], label: (one: T) => string, quer
   const starts = (one: T) => (label(one).toLowerCase().startsWith(wanted) ? 0 : 1);
   return found.sort((a, b) => starts(a) - starts(b));
 }
+
+/** At most so many, in their order; what has very many of them leaves room for the others. */
+export function fairly<T>(all: readonly T[], owner: (one: T) => string, most: number): readonly T[] {
+  if (all.length <= most) return all;
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(owner(one), (counts.get(owner(one)) ?? 0) + 1);
+  // From the smallest on: what one does not need of its share, the others have.
+  let room = most;
+  let others = counts.size;
+  const shares = new Map<string, number>();
+  for (const [name, count] of [...counts].sort((a, b) => a[1] - b[1])) {
+    const share = Math.min(count, Math.floor(room / others--));
+    shares.set(name, share);
+    room -= share;
+  }
+  return all.filter((one) => {
+    const left = shares.get(owner(one)) ?? 0;
+    shares.set(owner(one), left - 1);
+    return left > 0;
+  });
+}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { blanksOf, filledIn, labelOf, readable, searchedOf, variables, type Offered } from "./offered";
+import { blanksOf, filledIn, labelOf, placeOf, readable, searchedOf, variables, type Offered } from "./offered";
 
 const resource = { uri: "note:///a.md", name: "a.md", title: null, description: null, mime: null, size: null };
 const template = {
@@ -45,4 +45,16 @@ it("asks for what a prompt takes", () => {
   expect(blanksOf({ kind: "prompt", server: "a", prompt })).toEqual([
     { name: "city", label: "City", about: "Where", required: true },
   ]);
+});
+
+it("says where it is in a way that people read", () => {
+  const uri = "note:///Association/Jardin%20partag%C3%A9.md";
+  const named: Offered = {
+    kind: "resource",
+    server: "notes",
+    resource: { ...resource, uri, name: "Association/Jardin partagé.md", title: "Jardin" },
+  };
+  expect(placeOf(named)).toBe("notes · Association/Jardin partagé.md");
+  expect(placeOf({ ...named, resource: { ...resource, uri } })).toBe("notes · note:///Association/Jardin partagé.md");
+  expect(placeOf({ ...named, resource: { ...resource, uri: "x://%zz" } })).toBe("notes · x://%zz");
 });

@@ -58,6 +58,23 @@ export function addressOf(offered: Offered): string {
   }
 }
 
+/** Where it is, short: a server's own name where it has one beside its title, else the address, readable. */
+export function placeOf(offered: Offered): string {
+  if (offered.kind === "prompt") return addressOf(offered);
+  const { name, title } = entry(offered);
+  const where =
+    title && name && title !== name && offered.kind === "resource" ? visible(name) : readableAddress(offered);
+  return `${offered.server} · ${where}`;
+}
+
+function readableAddress(offered: Offered): string {
+  try {
+    return visible(decodeURI(addressOf(offered)));
+  } catch {
+    return addressOf(offered);
+  }
+}
+
 /** All that a search may find it by. */
 export function searchedOf(offered: Offered): string {
   const of = entry(offered);
