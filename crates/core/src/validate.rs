@@ -7,6 +7,8 @@ use jsonschema::{Draft, PatternOptions, ValidationError as Fault};
 use serde::Serialize;
 use serde_json::Value;
 
+mod plain;
+
 /// Errors that are told at most; a model corrects the rest in the next round.
 pub const MAX_ERRORS: usize = 5;
 
@@ -42,6 +44,11 @@ impl std::fmt::Display for ValidationError {
 /// The errors of the arguments, at most [`MAX_ERRORS`]; empty when they are valid.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<ValidationError>, SchemaFault> {
     check(schema, arguments, false)
+}
+
+/// Whether a schema can be used at all. Cheap for the schemas that most tools have.
+pub fn check_schema(schema: &Value) -> Result<(), SchemaFault> {
+    if plain::is_plain(schema) { Ok(()) } else { validate(schema, &Value::Null).map(drop) }
 }
 
 /// As [`validate`], and `format` is more than a remark.

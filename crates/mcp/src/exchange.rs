@@ -112,7 +112,7 @@ impl<'a> Exchange<'a> {
         let sending = peer.request(method, params, Reports::Wanted);
         let mut request = self.listen(sending, None).await?.map_err(Stopped::Peer)?;
         self.caller.sent(request.id);
-        self.wire(WireDirection::Sent, &request.sent);
+        self.wire(WireDirection::Sent, request.sent.value());
         let progress = Arc::clone(&request.progress);
         let reply = match self.listen(request.reply(), Some(&progress)).await {
             Ok(reply) => reply,
@@ -289,7 +289,7 @@ impl<'a> Exchange<'a> {
         };
         let params = [("requestId".to_owned(), json!(request.id)), ("reason".to_owned(), json!(reason))];
         let sent = self.live.peer.notify("notifications/cancelled", Map::from_iter(params));
-        self.wire(WireDirection::Sent, &sent);
+        self.wire(WireDirection::Sent, sent.value());
     }
 
     fn report(&self, progress: Option<(lectern_core::Progress, Value)>) {

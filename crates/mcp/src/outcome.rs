@@ -113,7 +113,9 @@ fn fit(content: &mut [Content], budget: usize) -> usize {
             Content::Resource(ResourceRef { text: Some(text), .. }) => text,
             Content::Image(_) | Content::Audio(_) | Content::Resource(_) => continue,
         };
-        match text.char_indices().nth(left) {
+        // So few bytes can't be too many characters, and counting is quicker than walking.
+        let over = if text.len() <= left { None } else { text.char_indices().nth(left) };
+        match over {
             None => left -= text.chars().count(),
             Some((end, _)) => {
                 let over = text[end..].chars().count();

@@ -72,7 +72,7 @@ pub(crate) struct Peer {
 }
 
 struct Shared {
-    outgoing: mpsc::Sender<Value>,
+    outgoing: mpsc::Sender<Outgoing>,
     pending: Mutex<Pending>,
     next_id: AtomicI64,
     /// Places for answers that wait until the server reads.
@@ -145,7 +145,12 @@ impl Peer {
             (Reports::Unwanted, Value::Object(meta)) if meta.is_empty() => _ = params.shift_remove("_meta"),
             (Reports::Wanted | Reports::Unwanted, _) => {}
         }
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let message = Outgoing::new(Map::from_iter([
+            ("jsonrpc".to_owned(), "2.0".into()),
+            ("id".to_owned(), id.into()),
+            ("method".to_owned(), method.into()),
+            ("params".to_owned(), Value::Object(params)),
+        ]));
         let (sender, reply) = oneshot::channel();
         let progress = Arc::new(ProgressQueue::default());
         {
@@ -159,7 +164,7 @@ impl Peer {
             );
         }
         let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
-        self.shared.options.traffic.record(WireDirection::Sent, &request.sent);
+        self.shared.record_sent(&request.sent);
         self.shared.outgoing.send(request.sent.clone()).await.map_err(|_| PeerError::Closed)?;
         Ok(request)
     }
@@ -170,8 +175,12 @@ impl Peer {
     }
 
     /// Sends a notification; dropped when the server has not read for long.
-    pub(crate) fn notify(&self, method: &str, params: Map<String, Value>) -> Value {
-        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    pub(crate) fn notify(&self, method: &str, params: Map<String, Value>) -> Outgoing {
+        let message = Outgoing::new(Map::from_iter([
+            ("jsonrpc".to_owned(), "2.0".into()),
+            ("method".to_owned(), method.into()),
+            ("params".to_owned(), Value::Object(params)),
+        ]));
         self.shared.send_or_drop(&message);
         message
     }
@@ -213,7 +222,7 @@ pub(crate) enum Reports {
 pub(crate) struct Request {
     pub(crate) id: i64,
     /// The message as it was sent.
-    pub(crate) sent: Value,
+    pub(crate) sent: Outgoing,
     pub(crate) progress: Arc<ProgressQueue>,
     reply: oneshot::Receiver<Result<Value, PeerError>>,
     shared: Arc<Shared>,
@@ -302,10 +311,38 @@ impl ProgressQueue {
     }
 }
 
+/// A message on its way to the server, with the line of JSON that it is; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing(Arc<(Value, Box<[u8]>)>);
+
+impl Outgoing {
+    fn new(message: Map<String, Value>) -> Self {
+        Self::of(Value::Object(message))
+    }
+
+    fn of(message: Value) -> Self {
+        let mut line = Vec::with_capacity(256);
+        // A value always serialises, and memory takes everything.
+        let _ = serde_json::to_writer(&mut line, &message);
+        line.push(b'\n');
+        Self(Arc::new((message, line.into())))
+    }
+
+    /// The message.
+    pub(crate) fn value(&self) -> &Value {
+        &self.0.0
+    }
+
+    /// Its JSON, with the newline that ends it.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.0.1
+    }
+}
+
 /// The end of a connection that carries the messages.
 pub(crate) struct Carrier {
     /// What is to be sent, in order.
-    pub(crate) outgoing: mpsc::Receiver<Value>,
+    pub(crate) outgoing: mpsc::Receiver<Outgoing>,
     /// Where what arrives goes.
     pub(crate) incoming: Incoming,
     /// Cancelled when nothing more shall be sent.
@@ -319,11 +356,16 @@ pub(crate) struct Incoming(Arc<Shared>);
 impl Incoming {
     /// One message, or a batch of them (2025-03-26).
     pub(crate) fn message(&self, message: Value) {
-        self.message_for(message, None);
+        self.message_for(message, None, None);
     }
 
-    fn message_for(&self, message: Value, request: Option<i64>) {
-        self.0.options.traffic.record(WireDirection::Received, &message);
+    /// As [`Incoming::message`], with what it was read from.
+    pub(crate) fn line(&self, message: Value, text: &[u8]) {
+        self.message_for(message, None, Some(text));
+    }
+
+    fn message_for(&self, message: Value, request: Option<i64>, text: Option<&[u8]>) {
+        self.0.options.traffic.record(WireDirection::Received, &message, text);
         match message {
             Value::Array(batch) => batch.into_iter().for_each(|message| self.0.receive(message, request)),
             message => self.0.receive(message, request),
@@ -332,7 +374,7 @@ impl Incoming {
 
     /// A message that came with the answer to this request of ours: what it asks is asked of who waits for that one.
     pub(crate) fn message_about(&self, request: &Value, message: Value) {
-        self.message_for(message, request_number(request));
+        self.message_for(message, request_number(request), None);
     }
 
     /// Whether somebody still waits for the answer to this request.
@@ -441,8 +483,9 @@ impl Shared {
     /// Sends an answer. While the server is busy it waits, as long as not too many do: a server that only asks and
     /// never reads gets no more.
     fn answer(self: &Arc<Self>, message: &Value) {
+        let message = Outgoing::of(message.clone());
         let Err(TrySendError::Full(message)) = self.outgoing.try_send(message.clone()) else {
-            self.options.traffic.record(WireDirection::Sent, message);
+            self.record_sent(&message);
             return;
         };
         let Ok(place) = Arc::clone(&self.late).try_acquire_owned() else {
@@ -454,19 +497,24 @@ impl Shared {
             tokio::select! {
                 () = shared.closing.cancelled() => {}
                 sent = shared.outgoing.send(message.clone()) => if sent.is_ok() {
-                    shared.options.traffic.record(WireDirection::Sent, &message);
+                    shared.record_sent(&message);
                 },
             }
             drop(place);
         });
     }
 
-    fn send_or_drop(&self, message: &Value) {
+    fn send_or_drop(&self, message: &Outgoing) {
         if self.outgoing.try_send(message.clone()).is_err() {
             tracing::debug!("message to a server dropped: it does not read");
             return;
         }
-        self.options.traffic.record(WireDirection::Sent, message);
+        self.record_sent(message);
+    }
+
+    fn record_sent(&self, message: &Outgoing) {
+        let text = message.line().trim_ascii_end();
+        self.options.traffic.record(WireDirection::Sent, message.value(), Some(text));
     }
 
     fn notice(&self, notice: Notice) {

@@ -6,9 +6,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use serde_json::Value;
-
-use crate::peer::{Carrier, Incoming};
+use crate::peer::{Carrier, Incoming, Outgoing};
 use crate::wire::{Line, LineReader};
 
 /// Carries messages until the server's output ends. A line over `max_message` bytes is damage.
@@ -25,14 +23,12 @@ pub(crate) fn carry(
 
 async fn write(
     mut output: impl AsyncWrite + Unpin,
-    mut messages: mpsc::Receiver<Value>,
+    mut messages: mpsc::Receiver<Outgoing>,
     closing: CancellationToken,
 ) {
     let all = async {
         while let Some(message) = messages.recv().await {
-            let mut line = message.to_string();
-            line.push('\n');
-            if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
+            if output.write_all(message.line()).await.is_err() || output.flush().await.is_err() {
                 // The end of the output tells the rest of the story.
                 break;
             }
@@ -50,7 +46,7 @@ async fn read(input: impl AsyncBufRead + Unpin, incoming: Incoming, max_message:
     let mut lines = LineReader::new(input, max_message);
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            Line::Message(message) => incoming.message(message),
+            Line::Message(message) => incoming.line(message, lines.text()),
             Line::Damaged { id, reason } => incoming.damaged(id, reason),
             Line::Chatter(text) => incoming.log(format!("[stdout] {text}")),
         }

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -206,16 +206,16 @@ pub(crate) async fn login_shell_output(shell: &OsStr, limit: Duration) -> Option
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts children on one thread that lives as long as the app: Linux sends the parent-death signal when the *thread*
-/// that started the child ends, and threads of a runtime come and go.
+/// Threads that start children. Each start waits until the child runs its own program; with one thread a hundred
+/// servers would wait for each other.
+const SPAWNERS: usize = 4;
+
+/// Starts children on threads that live as long as the app: Linux sends the parent-death signal when the *thread* that
+/// started the child ends, and threads of a runtime come and go.
 async fn spawn(mut command: Command) -> std::io::Result<Child> {
-    static SPAWNER: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
+    static QUEUE: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
     set_group(&mut command);
-    let spawner = SPAWNER.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let run = move || jobs.into_iter().for_each(|job| job());
-        std::thread::Builder::new().name("mcp-spawner".into()).spawn(run).ok().map(|_| sender)
-    });
+    let spawner = QUEUE.get_or_init(start_spawners);
     let runtime = tokio::runtime::Handle::current();
     let (answer, spawned) = oneshot::channel();
     let job: Job = Box::new(move || {
@@ -225,6 +225,20 @@ async fn spawn(mut command: Command) -> std::io::Result<Child> {
     let gone = || std::io::Error::other("the thread that starts processes is gone");
     spawner.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
     spawned.await.map_err(|_| gone())?
+}
+
+/// Their queue; none when not a single thread could be had.
+fn start_spawners() -> Option<mpsc::Sender<Job>> {
+    let (sender, jobs) = mpsc::channel::<Job>();
+    let jobs = Arc::new(Mutex::new(jobs));
+    let one = |_| {
+        let jobs = Arc::clone(&jobs);
+        // Whoever holds the lock waits for the next job, the others for the lock.
+        let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        let run = move || std::iter::from_fn(next).for_each(|job| job());
+        std::thread::Builder::new().name("mcp-spawner".into()).spawn(run).ok()
+    };
+    (0..SPAWNERS).filter_map(one).count().gt(&0).then_some(sender)
 }
 
 #[cfg(unix)]

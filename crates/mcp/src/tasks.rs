@@ -213,7 +213,7 @@ impl Exchange<'_> {
         let sent = peer.request("tasks/cancel", params, Reports::Unwanted);
         // A server that does not read is not waited for.
         if let Ok(Ok(request)) = tokio::time::timeout(Duration::from_millis(300), sent).await {
-            self.wire(WireDirection::Sent, &request.sent);
+            self.wire(WireDirection::Sent, request.sent.value());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lectern_core::validate::{SchemaFault, ValidationError, validate};
+use lectern_core::validate::{SchemaFault, ValidationError, check_schema, validate};
 use lectern_core::{ToolAnnotations, ToolName, ToolSpec};
 use serde_json::{Value, json};
 
@@ -98,7 +98,8 @@ impl Listing<'_> {
         let mut specs = Vec::new();
         let mut tasks = HashSet::new();
         for (position, value) in raw.into_iter().enumerate() {
-            let definition = ToolDefinition::of(&value);
+            // Nobody looks at it without an approval.
+            let definition = self.approval.map(|_| ToolDefinition::of(&value));
             let support = value.pointer("/execution/taskSupport").and_then(Value::as_str);
             let as_task = matches!(support, Some("required" | "optional"));
             match self.tool(value) {
@@ -125,7 +126,7 @@ impl Listing<'_> {
 
     fn reviewed(
         &self,
-        listed: Vec<(ToolSpec, ToolDefinition)>,
+        listed: Vec<(ToolSpec, Option<ToolDefinition>)>,
         tasks: &HashSet<String>,
         mut dropped: Vec<String>,
     ) -> Tools {
@@ -133,6 +134,7 @@ impl Listing<'_> {
             let specs = listed.into_iter().map(|(spec, _)| spec).collect();
             return Tools::new(specs, tasks, Vec::new(), dropped);
         };
+        let listed = listed.into_iter().filter_map(|(spec, definition)| Some((spec, definition?))).collect();
         let (specs, unseen, reasons) = review(approval, self.config, listed);
         dropped.extend(reasons);
         Tools::new(specs, tasks, unseen, dropped)
@@ -219,8 +221,8 @@ fn checked_schema(schema: Value) -> Result<Value, String> {
         Some(Value::String(kind)) if kind == "object" => {}
         Some(other) => return Err(format!("its input schema is of type {other}, not of type object")),
     }
-    match validate(&schema, &json!({})) {
-        Ok(_) => Ok(schema),
+    match check_schema(&schema) {
+        Ok(()) => Ok(schema),
         Err(SchemaFault(reason)) => Err(format!("its input schema is not valid: {reason}")),
     }
 }

@@ -104,9 +104,13 @@ impl Traffic {
         }
     }
 
-    /// Adds one message.
-    pub(crate) fn record(&self, direction: WireDirection, message: &Value) {
-        let (text, bytes) = shortened(message, &self.mask);
+    /// Adds one message. `text` is what passed, where that is at hand: it is not written a second time.
+    pub(crate) fn record(&self, direction: WireDirection, message: &Value, text: Option<&[u8]>) {
+        let (text, bytes) = match text {
+            // Nothing in it can be too long.
+            Some(text) if text.len() <= TEXT_BYTES => (text.to_vec(), text.len()),
+            Some(_) | None => shortened(message, &self.mask),
+        };
         // An id longer than this is nobody's that anybody would look for.
         let id = message.get("id").filter(|id| id.as_str().is_none_or(|id| id.len() <= 256)).cloned();
         let method = message.get("method").and_then(Value::as_str);
@@ -285,7 +289,7 @@ mod tests {
     fn messages_have_numbers_without_a_gap_and_the_oldest_go() {
         let traffic = Traffic::new(None, "x", Mask::default());
         for id in 1..=KEPT_MESSAGES + 10 {
-            traffic.record(WireDirection::Sent, &json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+            traffic.record(WireDirection::Sent, &json!({"jsonrpc": "2.0", "id": id, "method": "ping"}), None);
         }
         let page = traffic.after(0);
         assert_eq!((page.messages.len(), page.next), (KEPT_MESSAGES, KEPT_MESSAGES as u64 + 10));
@@ -300,7 +304,7 @@ mod tests {
         let traffic = Traffic::new(None, "x", Mask::default());
         let many: Vec<Value> = (0..200_000).map(|n| json!({"n": n})).collect();
         let message = json!({"result": {"text": "ü".repeat(10 << 20), "many": many}, "error": {"a": "b"}, "jsonrpc": "2.0", "id": 7});
-        traffic.record(WireDirection::Received, &message);
+        traffic.record(WireDirection::Received, &message, None);
         let page = traffic.after(0);
         let [kept] = &page.messages[..] else { panic!() };
         assert_eq!((kept.bytes, &kept.id), (message.to_string().len(), &Some(json!(7))));
@@ -313,11 +317,11 @@ mod tests {
     #[test]
     fn a_reply_has_the_method_of_its_request() {
         let traffic = Traffic::default();
-        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "tools/list"}));
-        traffic.record(WireDirection::Received, &json!({"id": 1, "method": "roots/list"}));
-        traffic.record(WireDirection::Sent, &json!({"id": 1, "result": {}}));
-        traffic.record(WireDirection::Received, &json!({"id": 1, "result": {}}));
-        traffic.record(WireDirection::Received, &json!({"id": 2, "result": {}}));
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "tools/list"}), None);
+        traffic.record(WireDirection::Received, &json!({"id": 1, "method": "roots/list"}), None);
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "result": {}}), None);
+        traffic.record(WireDirection::Received, &json!({"id": 1, "result": {}}), None);
+        traffic.record(WireDirection::Received, &json!({"id": 2, "result": {}}), None);
         let methods: Vec<_> = traffic.after(2).messages.into_iter().map(|message| message.method).collect();
         assert_eq!(methods, [Some("roots/list".to_owned()), Some("tools/list".to_owned()), None]);
     }
@@ -327,7 +331,7 @@ mod tests {
         let traffic = Traffic::default();
         let fields: serde_json::Map<String, Value> =
             (0..300_000).map(|n| (format!("f{n}"), json!(n))).collect();
-        traffic.record(WireDirection::Received, &Value::Object(fields));
+        traffic.record(WireDirection::Received, &Value::Object(fields), None);
         assert!(traffic.kept().bytes < 2 * MESSAGE_BYTES);
     }
 
@@ -335,7 +339,11 @@ mod tests {
     fn many_large_messages_stay_within_the_limit() {
         let traffic = Traffic::new(None, "x", Mask::default());
         for _ in 0..500 {
-            traffic.record(WireDirection::Received, &json!({"result": vec!["x".repeat(TEXT_BYTES); 20]}));
+            traffic.record(
+                WireDirection::Received,
+                &json!({"result": vec!["x".repeat(TEXT_BYTES); 20]}),
+                None,
+            );
         }
         let kept = traffic.kept();
         assert!(kept.bytes <= KEPT_BYTES && kept.bytes > KEPT_BYTES / 2, "{}", kept.bytes);
@@ -347,7 +355,7 @@ mod tests {
         config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
         let traffic = Traffic::new(None, "x", Mask::of(&config));
         let text = format!("{}swordfish{}", "x".repeat(TEXT_BYTES - 4), "y".repeat(1_000));
-        traffic.record(WireDirection::Sent, &json!({"params": {"short": "a swordfish", "long": text}}));
+        traffic.record(WireDirection::Sent, &json!({"params": {"short": "a swordfish", "long": text}}), None);
         let message = traffic.after(0).messages[0].message.to_string();
         assert!(!message.contains("swor"), "{}", &message[message.len() - 300..]);
         assert!(message.contains("a ••••••"));
@@ -359,7 +367,7 @@ mod tests {
         let mut config = crate::ServerConfig::new("x", "x", [""; 0]);
         config.program_mut().unwrap().env.insert("API_TOKEN".into(), "swordfish".into());
         let traffic = Traffic::new(Some(dir.path()), "x", Mask::of(&config));
-        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "m", "params": "a swordfish"}));
+        traffic.record(WireDirection::Sent, &json!({"id": 1, "method": "m", "params": "a swordfish"}), None);
         let mut file = crate::LogFile::of_traffic(dir.path(), &"x".into());
         let line: Value = serde_json::from_str(&file.tail(5).unwrap()[0]).unwrap();
         assert_eq!(

@@ -26,17 +26,24 @@ pub(crate) enum Line {
 pub(crate) struct LineReader<R> {
     source: R,
     limit: usize,
+    line: Vec<u8>,
 }
 
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
     pub(crate) fn new(source: R, limit: usize) -> Self {
-        Self { source, limit }
+        Self { source, limit, line: Vec::new() }
+    }
+
+    /// The last line that was read, as it came; empty when it was too long.
+    pub(crate) fn text(&self) -> &[u8] {
+        trimmed(&self.line)
     }
 
     /// The next line that is not empty; none at the end.
     pub(crate) async fn next(&mut self) -> std::io::Result<Option<Line>> {
         loop {
-            let mut line = Vec::new();
+            let line = &mut self.line;
+            *line = Vec::new();
             let mut too_long: Option<(usize, IdScanner)> = None;
             let mut ended = false;
             while !ended {
@@ -47,7 +54,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
                     }
                     break;
                 }
-                let newline = chunk.iter().position(|byte| *byte == b'\n');
+                let newline = memchr::memchr(b'\n', chunk);
                 let (part, used) = newline.map_or((chunk, chunk.len()), |at| (&chunk[..at], at + 1));
                 match &mut too_long {
                     Some((length, scanner)) => {
@@ -56,10 +63,10 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
                     }
                     None if line.len() + part.len() > self.limit => {
                         let mut scanner = IdScanner::default();
-                        scanner.feed(&line);
+                        scanner.feed(line);
                         scanner.feed(part);
                         too_long = Some((line.len() + part.len(), scanner));
-                        line = Vec::new();
+                        *line = Vec::new();
                     }
                     None => line.extend_from_slice(part),
                 }
@@ -71,16 +78,20 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
                     format!("the message has {length} bytes, more than the {} that are allowed", self.limit);
                 return Ok(Some(Line::Damaged { id: scanner.id(), reason }));
             }
-            if let Some(line) = parse(&line) {
+            if let Some(line) = parse(line) {
                 return Ok(Some(line));
             }
         }
     }
 }
 
+fn trimmed(line: &[u8]) -> &[u8] {
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii()
+}
+
 /// Reads one line; none when it is blank.
 fn parse(line: &[u8]) -> Option<Line> {
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    let line = trimmed(line);
     if line.is_empty() {
         return None;
     }

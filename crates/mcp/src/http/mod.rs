@@ -52,7 +52,7 @@ use url::Url;
 
 use crate::auth::{Authorizer, Browser};
 use crate::config::{Endpoint, HostOptions};
-use crate::peer::{Carrier, Incoming};
+use crate::peer::{Carrier, Incoming, Outgoing};
 use client::ClientError;
 use session::{Session, method_of};
 
@@ -182,14 +182,14 @@ impl Drop for Exchanges {
 }
 
 /// Sends what is to be sent, each message as an exchange of its own.
-async fn dispatch(route: Arc<Route>, mut outgoing: mpsc::Receiver<Value>) {
+async fn dispatch(route: Arc<Route>, mut outgoing: mpsc::Receiver<Outgoing>) {
     let mut exchanges = Exchanges::default();
     // Aborted with this task.
     let mut listener = listen::Listener::default();
     loop {
         let message = tokio::select! {
             () = route.closing.cancelled() => break,
-            message = outgoing.recv() => match message { Some(message) => message, None => break },
+            message = outgoing.recv() => match message { Some(message) => message.value().clone(), None => break },
         };
         match (method_of(Some(&message)), message.get("id")) {
             (Some(_), Some(id)) => {

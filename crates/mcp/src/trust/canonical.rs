@@ -2,13 +2,14 @@
 //!
 //! Invariant: pure. The same JSON in another order of keys has the same digest; any other difference another one.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::unicode::has_invisible;
 
 /// What a model and a user can read of a tool, and what a call must be like (MCP 2025-06-18, `Tool`).
-const FIELDS: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+/// Sorted, as all keys are.
+const FIELDS: [&str; 6] = ["annotations", "description", "inputSchema", "name", "outputSchema", "title"];
 
 /// Schemas are no deeper than this; what is below counts as one text.
 const DEEPEST: usize = 100;
@@ -30,13 +31,16 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// Reads a tool of a list. What it lacks it lacks in the definition, too.
     pub fn of(tool: &Value) -> Self {
-        let fields = FIELDS.iter().filter_map(|name| Some(((*name).to_owned(), tool.get(*name)?.clone())));
-        let definition = Value::Object(fields.collect());
-        let text = canonical(&definition);
+        let fields: Vec<(&str, &Value)> =
+            FIELDS.iter().filter_map(|name| Some((*name, tool.get(*name)?))).collect();
+        let mut text = Vec::new();
+        write_fields(&fields, 1, &mut text);
+        // Nothing but JSON was written.
+        let text = String::from_utf8(text).unwrap_or_default();
         Self {
             name: tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
             digest: digest("lectern tool 1", &text),
-            invisible: any_text(&definition, 0, &mut |text| has_invisible(text)),
+            invisible: fields.iter().any(|(_, field)| any_text(field, 1, &mut |text| has_invisible(text))),
             text,
         }
     }
@@ -49,27 +53,60 @@ impl ToolDefinition {
 
 /// SHA-256 of a text, in hex, that no text of another kind can have.
 pub(super) fn digest(kind: &str, text: &str) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let hash = Sha256::new().chain_update(kind).chain_update([0]).chain_update(text).finalize();
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect()
 }
 
 /// JSON without blanks, the keys of all objects sorted.
 pub(super) fn canonical(value: &Value) -> String {
-    sorted(value, 0).to_string()
+    let mut out = Vec::new();
+    write(value, 0, &mut out);
+    // Nothing but JSON was written.
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn sorted(value: &Value, depth: usize) -> Value {
+fn write(value: &Value, depth: usize, out: &mut Vec<u8>) {
     match value {
-        _ if depth > DEEPEST => value.clone(),
-        Value::Array(items) => Value::Array(items.iter().map(|item| sorted(item, depth + 1)).collect()),
-        Value::Object(fields) => {
-            let mut names: Vec<&String> = fields.keys().collect();
-            names.sort_unstable();
-            let fields = names.into_iter().map(|name| (name.clone(), sorted(&fields[name], depth + 1)));
-            Value::Object(Map::from_iter(fields))
+        Value::Array(items) if depth <= DEEPEST => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                comma(at, out);
+                write(item, depth + 1, out);
+            }
+            out.push(b']');
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        Value::Object(fields) if depth <= DEEPEST => {
+            let mut fields: Vec<(&str, &Value)> =
+                fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            write_fields(&fields, depth + 1, out);
+        }
+        value => json(value, out),
     }
+}
+
+fn write_fields(fields: &[(&str, &Value)], depth: usize, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, (name, field)) in fields.iter().enumerate() {
+        comma(at, out);
+        json(*name, out);
+        out.push(b':');
+        write(field, depth, out);
+    }
+    out.push(b'}');
+}
+
+fn comma(at: usize, out: &mut Vec<u8>) {
+    if at > 0 {
+        out.push(b',');
+    }
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
+    // A value always serialises, and memory takes everything.
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// Whether any text in a value, names of fields included, is such.
