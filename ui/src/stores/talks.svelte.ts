@@ -37,6 +37,8 @@ export class Talks {
   #streams = new Map<string, number>();
   #nextStream = 1;
   #holesFilled = new Map<string, number>();
+  /** What was sent by this window, by the turn that it began: a message alone does not say whose its resources are. */
+  #sent = new Map<string, Draft>();
   #stopAsSoonAsKnown = new Set<string>();
 
   constructor(
@@ -110,6 +112,7 @@ export class Talks {
       const receipt = await this.host.send(requestOf(id === NEW ? null : id, draft), (events) =>
         this.#receive(events, stream),
       );
+      this.#sent.set(receipt.turn, draft);
       if (id === NEW) this.#begun(receipt.conversation);
       // A new conversation has got its id by now.
       const stop = this.#stopAsSoonAsKnown.delete(id) || this.#stopAsSoonAsKnown.delete(receipt.conversation);
@@ -126,6 +129,11 @@ export class Talks {
     const last = before.pop();
     const both = last ? joined(last, draft) : draft;
     this.#queued.set(id, both ? [...before, both] : [...this.queued(id), draft]);
+  }
+
+  /** The message of a turn as it was written; none when another start of the app sent it. */
+  sentAs(turn: string): Draft | null {
+    return this.#sent.get(turn) ?? null;
   }
 
   /** Takes back a message that could not be sent. */

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { SendRequest } from "../../src/bindings/app";
-import { eventually, id, stand, texts, tooWide, type Stand } from "./page";
+import { barriers, eventually, id, stand, texts, tooWide, type Stand } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -176,4 +176,41 @@ it("a very long list is searched, and long names stick out of nothing", async ()
   await page.getByRole("option", { name: "A day with" }).click();
   await page.locator(id("chips")).waitFor();
   expect(await tooWide(page)).toEqual([]);
+});
+
+it.each([false, true])("axe finds nothing in the menus and the form (dark: %s)", async (dark) => {
+  const page = await place.open("scene=history&offers=refused", { dark });
+  await page.emulateMedia({ colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
+  await type(page, "@");
+  await page.getByRole("option", { name: "Lyon" }).waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await page.keyboard.type("a note");
+  await page.getByRole("option", { name: "A note" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page
+    .locator(`${id("fill")} [role=option]`)
+    .first()
+    .waitFor();
+  await page.locator(id("fill-done")).click();
+  await page.locator("[data-blank=path][aria-invalid=true]").waitFor();
+  expect(await barriers(page)).toEqual([]);
+});
+
+it("a turn that is tried again takes along what it took before", async () => {
+  const page = await place.open("scene=history");
+  await type(page, "fail @lyon");
+  await page.getByRole("option", { name: "Lyon" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await eventually(
+    () => sent(page),
+    (requests) => expect(requests).toHaveLength(2),
+  );
+  expect((await sent(page)).map(({ text, attachments }) => ({ text, attachments }))).toEqual(
+    Array.from({ length: 2 }, () => ({
+      text: "fail",
+      attachments: [{ server: "notes", uri: "note:///Travel/Lyon.md" }],
+    })),
+  );
 });

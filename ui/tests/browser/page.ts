@@ -1,5 +1,6 @@
 // Opens the built page in a real Chromium, as the app would: same policy, frozen prototypes.
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { serve } from "./serve";
@@ -83,5 +84,25 @@ export function tooWide(page: Page): Promise<string[]> {
       ...document.querySelectorAll("main, header, header button:not(.one-line), aside, nav, [role=log], [role=region]"),
     ];
     return all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${one.tagName}.${one.className}`);
+  });
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+/** What axe finds on the page as it is now. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await (
+      window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }
+    ).axe.run();
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html}\n${node.failureSummary ?? ""}`),
+    );
   });
 }

@@ -1,12 +1,8 @@
 // Every scene, in both themes and at four sizes: nothing complains, nothing is too wide, axe finds nothing.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SCENE_NAMES } from "../../src/host/fake/scenes";
-import { eventually, stand, tooWide, type Stand } from "./page";
+import { barriers, eventually, stand, tooWide, type Stand } from "./page";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let place: Stand;
 
 beforeAll(async () => {
@@ -21,24 +17,6 @@ const SIZES = [
   [900, 700],
   [640, 480],
 ] as const;
-
-interface Violation {
-  id: string;
-  nodes: { html: string; failureSummary?: string }[];
-}
-
-/** What axe finds on the page as it is now. */
-async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { violations } = await (
-      window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }
-    ).axe.run();
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map((node) => `${id}: ${node.html}\n${node.failureSummary ?? ""}`),
-    );
-  });
-}
 
 async function look(query: string, ready: string, hash = ""): Promise<void> {
   const page = await place.open(query, { width: 1440, height: 900, hash });
