@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use lectern_core::validate;
+use lectern_core::{MessageId, Store, validate};
 use lectern_local::TextParser;
 use serde_json::{Value, json};
 
 use crate::entry;
+use crate::home::Home;
+use crate::problem::of_store;
 use crate::vaults::reason;
 use crate::view::Problem;
 
@@ -96,4 +98,17 @@ fn openai_tool(tool: &Value) -> Option<Value> {
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Value, String> {
     let errors = validate::validate(schema, arguments).map_err(|fault| fault.to_string())?;
     Ok(json!({ "valid": errors.is_empty(), "errors": errors }))
+}
+
+/// A protocol message that was too long for its event, whole; by the id in the event's `full`. No engine is needed.
+pub fn long_message(home: &Home, id: &MessageId) -> Result<Value, Problem> {
+    let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
+    let found = store.long_message(id).map_err(|error| of_store(&error))?;
+    found.ok_or_else(|| unknown_message(id))
+}
+
+/// There is no such message, or it went with its conversation.
+pub(crate) fn unknown_message(id: &MessageId) -> Problem {
+    Problem::new("unknown_message", format!("there is no message `{id}`"))
+        .hint("Its id stands in the `full` of a `tool_wire` event; it goes with its conversation.")
 }

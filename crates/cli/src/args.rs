@@ -169,6 +169,11 @@ pub enum Debug {
     Parse(Parse),
     /// Check arguments: lines of {"schema": …, "arguments": …} to {"valid": …, "errors": […]}
     Validate,
+    /// Print a protocol message that was too long for its event, whole
+    Message {
+        /// What the event has in `full`
+        id: String,
+    },
     /// Ask fixed questions about a vault and count the right answers
     Score(Score),
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, BufRead};
 
+use lectern_app::Home;
 use lectern_app::debug::{Parser, TemplateSource, validate as check};
 use lectern_app::view::Problem;
 use serde_json::{Value, json};
@@ -19,6 +20,12 @@ pub async fn validate() -> Result<Exit, Problem> {
         check(part("schema")?, part("arguments")?)
     })
     .await
+}
+
+/// A message of the protocol that was cut in its event, as one line of JSON. Nothing is started.
+pub fn message(home: &Home, id: &str) -> Result<Exit, Problem> {
+    data(&lectern_app::debug::long_message(home, &id.into())?.to_string());
+    Ok(Exit::Done)
 }
 
 /// Lines of `{"text": …}` to `{"content": …, "reasoning": …, "tool_calls": […]}`.

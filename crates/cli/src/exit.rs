@@ -38,6 +38,7 @@ impl Exit {
             | "bad_vault"
             | "unknown_model"
             | "unknown_conversation"
+            | "unknown_message"
             | "unknown_server"
             | "usage"
             | "server_exists"

@@ -48,7 +48,7 @@ impl Engine {
     /// A protocol message that was too long for its event, whole; by the id in the event's `full`.
     pub fn long_message(&self, id: &MessageId) -> Result<serde_json::Value, Problem> {
         let found = self.0.store.long_message(id).map_err(|error| of_store(&error))?;
-        found.ok_or_else(|| Problem::new("unknown_message", format!("there is no message `{id}`")))
+        found.ok_or_else(|| crate::debug::unknown_message(id))
     }
 
     /// Stops a turn. One that is over already is left alone.

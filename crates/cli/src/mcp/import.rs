@@ -11,7 +11,8 @@ use lectern_app::{Engine, EngineOptions, Home};
 use serde_json::json;
 
 use super::add::pair;
-use super::{dialog, preview};
+use super::dialog::{self, fits};
+use super::preview;
 use crate::exit::Exit;
 use crate::output::{aside, data};
 
@@ -102,6 +103,10 @@ async fn request(
 ) -> Result<ImportRequest, Problem> {
     let mut inputs: BTreeMap<String, String> = BTreeMap::new();
     for (id, value) in &asked.input {
+        let known = shown.servers.iter().flat_map(|server| &server.inputs).find(|input| input.id == *id);
+        if let Some(input) = known {
+            fits(input, value).map_err(|why| Problem::new("bad_import", why))?;
+        }
         // Several values of one input stand on a line each.
         inputs
             .entry(id.clone())
@@ -114,14 +119,11 @@ async fn request(
         if inputs.contains_key(&input.id) {
             continue;
         }
-        if !there {
+        if there {
+            inputs.extend(dialog::input(input).await.map(|answer| (input.id.clone(), answer)));
+        } else if !input.optional {
             aside(&format!("! {} has no value yet: lectern mcp secret set --input '{}'", input.id, input.id));
-            continue;
         }
-        let prompt = format!("{} {}: ", input.id, input.description);
-        let answer =
-            if input.password { dialog::hidden_answer(prompt).await } else { dialog::answer(prompt).await };
-        inputs.extend(answer.map(|answer| (input.id.clone(), answer)));
     }
     let has_secrets = shown.servers.iter().any(|server| !server.secrets.is_empty());
     let mut secrets_to_keyring = asked.secrets_to_keyring;
@@ -131,6 +133,10 @@ async fn request(
     if !inputs.is_empty() || secrets_to_keyring && has_secrets {
         // In memory they would be gone when this process ends.
         engine.check_keyring().await?;
+    } else if shown.servers.iter().flat_map(|server| &server.inputs).any(|input| input.optional)
+        && let Err(problem) = engine.check_keyring().await
+    {
+        aside(&format!("! the defaults of what is asked for are not kept: {}", problem.message));
     }
     let chosen = shown.servers.iter().map(|server| server.name.clone()).collect();
     Ok(ImportRequest { source, digest: shown.digest.clone(), chosen, inputs, secrets_to_keyring })

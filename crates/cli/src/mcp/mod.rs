@@ -11,6 +11,7 @@ mod import;
 mod list;
 mod log;
 mod login;
+mod one;
 mod preview;
 mod probe;
 mod prompts;
@@ -45,11 +46,11 @@ pub enum Mcp {
     #[command(subcommand)]
     Secret(secret::Secret),
     /// Start one server anew and say what becomes of it
-    Restart(restart::Restart),
+    Restart(one::One),
     /// Sign in to a remote server in the browser; the tokens go to the keyring
-    Login(login::Login),
+    Login(one::One),
     /// Sign out of a remote server
-    Logout(login::Login),
+    Logout(one::One),
     /// Print what a server wrote to its log
     Log(log::Log),
     /// Check servers step by step and say how to mend what is broken

@@ -36,7 +36,12 @@ fn server(server: &PreviewedServer) -> Vec<String> {
     for input in &server.inputs {
         let about =
             if input.description.is_empty() { String::new() } else { format!(": {}", input.description) };
-        field("asks for", &format!("{}{about}", input.id));
+        let choices = match input.options.as_slice() {
+            [] => String::new(),
+            options => format!(" (one of: {})", options.join(", ")),
+        };
+        let default = input.default.as_ref().map(|default| format!(" [{default}]")).unwrap_or_default();
+        field("asks for", &format!("{}{about}{choices}{default}", input.id));
     }
     for warning in &server.warnings {
         field("!", warning);

@@ -3,60 +3,44 @@
 //! A server belongs to the process that started it: this one starts the server, waits until it is ready or has failed,
 //! starts it a second time, and ends it. An open window restarts its own servers itself.
 
-use clap::Args;
-use lectern_app::view::{Problem, ServerView};
-use lectern_app::{Engine, EngineOptions, Home};
-use serde_json::json;
+use lectern_app::view::{Problem, ServerState, ServerView};
+use lectern_app::{Engine, Home};
+use lectern_core::ServerId;
 
-use super::list;
+use super::one::{self, One};
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::output::data;
-use crate::servers::failed;
 
-/// Which, and how it is printed.
-#[derive(Debug, Args)]
-pub struct Restart {
-    /// The server
-    pub name: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+/// Does it. One that waits for the user does not run, and says for what it waits.
+pub async fn run(home: Home, asked: One) -> Result<Exit, Problem> {
+    let runs = |state: &ServerState| matches!(state, ServerState::Ready | ServerState::Degraded { .. });
+    one::run(home, asked, restart, runs).await
 }
 
-/// Does it.
-pub async fn run(home: Home, asked: Restart) -> Result<Exit, Problem> {
-    let cancel = Interrupts::listen().next();
-    let options = EngineOptions { only: Some(asked.name.as_str().into()), ..EngineOptions::default() };
-    let engine = Engine::open(home, options)?;
-    let restarted = tokio::select! {
-        restarted = restart(&engine, &asked.name) => Some(restarted),
-        () = cancel.cancelled() => None,
-    };
-    engine.shutdown().await;
-    let Some(server) = restarted.transpose()? else { return Ok(Exit::Cancelled) };
-    if asked.json {
-        data(&json!({"server": server}).to_string());
-    } else {
-        list::print(&server);
-    }
-    Ok(if failed(&server) { Exit::Failed } else { Exit::Done })
-}
-
-async fn restart(engine: &Engine, name: &str) -> Result<ServerView, Problem> {
-    let id = name.into();
-    engine.servers_ready().await;
-    let before = engine.server(&id)?;
-    if !failed(&before) {
+async fn restart(engine: &Engine, id: &ServerId) -> Result<ServerView, Problem> {
+    let before = engine.server(id)?;
+    if may_start(&before.state) {
         let mut news = engine.subscribe();
-        engine.restart_server(&id)?;
+        engine.restart_server(id)?;
         // Its start is counted before anybody can see it as starting.
-        while engine.server(&id)?.starts <= before.starts {
+        while engine.server(id).is_ok_and(|now| now.starts <= before.starts && may_start(&now.state)) {
             if news.next().await.is_none() {
                 break;
             }
         }
         engine.servers_ready().await;
     }
-    engine.server(&id)
+    engine.server(id)
+}
+
+/// Whether a start comes to more than it came to just now.
+fn may_start(state: &ServerState) -> bool {
+    match state {
+        ServerState::NeedsApproval | ServerState::Failed { .. } => false,
+        ServerState::Stopped
+        | ServerState::NeedsSignIn
+        | ServerState::Starting { .. }
+        | ServerState::Restarting { .. }
+        | ServerState::Ready
+        | ServerState::Degraded { .. } => true,
+    }
 }

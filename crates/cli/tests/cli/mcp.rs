@@ -244,3 +244,68 @@ fn a_bundle_is_shown_first_and_unpacked_when_it_is_imported() {
     assert_eq!(lectern.run(["mcp", "remove", "My Bundle"]).code, Some(0));
     assert_eq!(fs::read_dir(bundles).unwrap().count(), 0);
 }
+
+/// Runs `lectern` at a terminal and types this.
+#[cfg(target_os = "linux")]
+fn at_a_terminal(lectern: &Lectern, arguments: &str, typed: &str) -> (Option<i32>, String) {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_lectern"));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "dumb");
+    script.env("LECTERN_HOME", lectern.home()).env("LECTERN_KEYRING", "off");
+    let mut terminal = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut keys = terminal.stdin.take().unwrap();
+    keys.write_all(typed.as_bytes()).unwrap();
+    let output = terminal.wait_with_output().unwrap();
+    drop(keys);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn at_a_terminal_an_import_is_confirmed() {
+    let lectern = Lectern::new();
+    let servers = json!({"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}});
+    let file = lectern.write("theirs.json", &servers.to_string());
+    let command = format!("mcp import '{}'", file.display());
+    let (code, seen) = at_a_terminal(&lectern, &command, "n\r");
+    assert_eq!(code, Some(2), "{seen}");
+    assert!(seen.contains("uvx mcp-server-time") && seen.contains("nothing was imported"), "{seen}");
+    assert!(!lectern.home().join("settings.json").exists());
+    let (code, seen) = at_a_terminal(&lectern, &command, "y\r");
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(settings(&lectern)["mcpServers"]["time"]["command"], "uvx");
+}
+
+#[test]
+fn an_answer_that_is_no_choice_is_refused() {
+    let lectern = Lectern::new();
+    let text = json!({"servers": {"gh": {"command": "gh-mcp", "args": ["${input:level}"]}},
+        "inputs": [{"type": "pickString", "id": "level", "description": "How much", "options": ["low", "high"], "default": "low"}]});
+    let file = lectern.write("mcp.json", &text.to_string());
+    let file = file.to_str().unwrap();
+    let shown = lectern.run(["mcp", "import", "--json", file]);
+    let input = &first_line(&shown)["preview"]["servers"][0]["inputs"][0];
+    assert_eq!((&input["options"], &input["default"]), (&json!(["low", "high"]), &json!("low")), "{shown:?}");
+    let refused = lectern.run(["mcp", "import", "--yes", file, "--input", "level=most"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("low, high"), "{refused:?}");
+}
+
+#[test]
+fn a_restart_of_what_is_not_approved_says_so() {
+    let lectern = Lectern::new();
+    lectern.write("settings.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
+    let ran = lectern.run(["mcp", "restart", "x"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("waits for your approval"), "{ran:?}");
+}
+
+#[test]
+fn a_message_that_is_not_there_is_named() {
+    let lectern = Lectern::new();
+    let ran = lectern.run(["debug", "message", "nobody"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("there is no message `nobody`"), "{ran:?}");
+}
