@@ -10,9 +10,8 @@ use tokio::sync::broadcast;
 
 use crate::host::Host;
 use crate::prompts::{Completion, CompletionOf, FilledPrompt, Prompt};
-use crate::resources::{
-    Access, AccessError, Resource, ResourceContent, ResourceTemplate, ServerNews, Subscription,
-};
+use crate::resources::{Access, AccessError, Resource, ResourceContent, ResourceTemplate, ServerNews};
+use crate::subscription::Subscription;
 
 impl Host {
     /// The resources of a server.

@@ -4,6 +4,7 @@
 //! the user only through an [`Asker`], and never more of them at once than a person can bear.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::{Asker, CallNews, Nobody, ServerId, WireDirection};
@@ -26,6 +27,8 @@ const MOST_OUTSIDE: usize = 100;
 /// News of one task that may wait.
 const TASK_BACKLOG: usize = 16;
 
+static NEXT_CALLER: AtomicU64 = AtomicU64::new(0);
+
 /// Sends a message to the server.
 pub(crate) type Answering = Box<dyn FnOnce(&Value) + Send>;
 
@@ -46,7 +49,6 @@ pub(crate) struct Desk {
 
 #[derive(Default)]
 struct State {
-    next_caller: u64,
     /// What runs now, the newest last.
     callers: Vec<Running>,
     /// The server's requests that wait, by their id as JSON.
@@ -110,8 +112,8 @@ impl Desk {
         let waits = watch::Sender::new(0);
         let waiting = waits.subscribe();
         let mut state = self.state();
-        let number = state.next_caller;
-        state.next_caller += 1;
+        // Of all servers: a log outlives the connections that write to it.
+        let number = NEXT_CALLER.fetch_add(1, Ordering::Relaxed);
         let who = Who { number: Some(number), ask, waits: Some(waits), news: Some(news) };
         state.callers.push(Running { number, requests: Vec::new(), tasks: Vec::new(), who });
         Caller { desk: Arc::clone(self), number, waiting }
@@ -235,6 +237,22 @@ impl Desk {
         });
     }
 
+    /// Whom a line of the log is about: the one whose request it came with, or the only one who waits.
+    pub(crate) fn concerned(&self, of: Option<i64>) -> Option<u64> {
+        let state = self.state();
+        match (of, state.callers.as_slice()) {
+            (Some(id), callers) => callers.iter().find(|running| running.requests.contains(&id)),
+            (None, [running]) => Some(running),
+            (None, _) => None,
+        }
+        .map(|running| running.number)
+    }
+
+    /// Whether a request of the server with this id waits for its answer.
+    pub(crate) fn is_open(&self, id: &Value) -> bool {
+        self.state().open.contains_key(&id.to_string())
+    }
+
     /// Cancelled when the server says that a visit is complete.
     pub(crate) fn visit(&self, id: &str) -> CancellationToken {
         self.state().visits.entry(id.to_owned()).or_default().clone()
@@ -342,6 +360,10 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Requests on this request's stream are asked of this caller.
     pub(crate) fn sent(&self, request: i64) {
         self.change(|running| running.requests.push(request));

@@ -73,7 +73,7 @@ impl<'a> Exchange<'a> {
     pub(crate) fn new(server: &'a Server, live: &'a Live, waiter: Waiter) -> Self {
         let caller = live.peer.desk().enter(Arc::clone(&waiter.ask), waiter.news.clone());
         let clock = Clock::new(&waiter.limits);
-        let lines = Lines::follow(server.log());
+        let lines = Lines::follow(server.log(), caller.number());
         let meter = Meter::new(Instant::now());
         Self { server, live, waiter, caller, clock, lines, meter }
     }

@@ -34,7 +34,7 @@
 //! | `call`, `outcome`, `mask` | one call, from arguments to result |
 //! | `exchange`, `listen`, `tasks` | what happens between a request and its result: progress, input, tasks, limits |
 //! | `desk`, `requests`, `sampling` | what a server asks of the user and of the model |
-//! | `access`, `resources`, `prompts` | the other things that servers have |
+//! | `access`, `resources`, `subscription`, `prompts` | the other things that servers have |
 //! | `cache` | what a server gave for some time |
 //! | [`secrets`], [`placeholder`] | what the host needs of a keyring, and `${…}` in a configuration |
 //! | `trust` | what the user approved: servers and tools by their digests; invisible characters |
@@ -77,6 +77,7 @@ mod sampling;
 pub mod secrets;
 mod server;
 pub mod status;
+mod subscription;
 mod tasks;
 mod tools;
 mod traffic;
@@ -95,11 +96,10 @@ pub use naming::server_part;
 pub use prompts::{
     Completion, CompletionOf, FilledPrompt, Prompt, PromptArgument, PromptMessage, PromptRole,
 };
-pub use resources::{
-    AccessError, NewsDesk, Resource, ResourceContent, ResourceTemplate, ServerNews, Subscription,
-};
+pub use resources::{AccessError, NewsDesk, Resource, ResourceContent, ResourceTemplate, ServerNews};
 pub use secrets::{Secrets, SecretsError};
 pub use server::{RestartPolicy, SignInError};
 pub use status::{Exit, Failure, FailureCode, Reported, ServerState, ServerStatus, StartStep};
+pub use subscription::Subscription;
 pub use traffic::{TrafficMessage, TrafficPage};
 pub use trust::{Approval, ServerPrint, Standing, ToolDefinition, ToolReview, has_invisible, visible};

@@ -1,8 +1,10 @@
 //! What is heard of a server during a call: lines of its log, steps of its progress.
 //!
+//! A line belongs to the call on whose stream it came; without such a stream (stdio, stderr) to the only call that runs.
+//! When several run, nobody can tell whose it is: then it stands in the server's log alone.
+//!
 //! Invariant: progress never falls and never comes faster than it can be drawn; a chatty server is cut short.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::Progress;
@@ -10,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 
-use crate::log::ServerLog;
+use crate::log::{Heard, ServerLog};
 
 /// Steps of progress that are told at once; after that, one in [`PROGRESS_EVERY`].
 const PROGRESS_BURST: u32 = 100;
@@ -20,28 +22,44 @@ const LOG_LINES: usize = 200;
 
 /// The server's log during a call, so many lines of it.
 pub(crate) struct Lines {
-    from: broadcast::Receiver<Arc<str>>,
+    from: broadcast::Receiver<Heard>,
+    /// Who listens.
+    caller: u64,
     pub(crate) left: usize,
 }
 
 impl Lines {
-    pub(crate) fn follow(log: &ServerLog) -> Self {
-        Self { from: log.follow(), left: LOG_LINES }
+    pub(crate) fn follow(log: &ServerLog, caller: u64) -> Self {
+        Self { from: log.follow(), caller, left: LOG_LINES }
+    }
+
+    fn is_mine(&self, line: &Heard) -> bool {
+        line.caller.is_none_or(|caller| caller == self.caller)
     }
 
     /// The next line. Never returns when there is none.
     pub(crate) async fn next(&mut self) -> String {
-        match self.from.recv().await {
-            Ok(line) => self.counted(line.to_string()),
-            Err(RecvError::Lagged(missed)) => self.counted(format!("[… {missed} lines left out]")),
-            Err(RecvError::Closed) => std::future::pending().await,
+        loop {
+            match self.from.recv().await {
+                Ok(line) if self.is_mine(&line) => return self.counted(line.text.to_string()),
+                Ok(_) => {}
+                Err(RecvError::Lagged(missed)) => {
+                    return self.counted(format!("[… {missed} lines left out]"));
+                }
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
         }
     }
 
     /// What is there already.
     pub(crate) fn try_next(&mut self) -> Option<String> {
-        let line = (self.left > 0).then(|| self.from.try_recv().ok()).flatten()?;
-        Some(self.counted(line.to_string()))
+        while self.left > 0 {
+            let line = self.from.try_recv().ok()?;
+            if self.is_mine(&line) {
+                return Some(self.counted(line.text.to_string()));
+            }
+        }
+        None
     }
 
     fn counted(&mut self, line: String) -> String {

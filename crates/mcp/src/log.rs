@@ -45,8 +45,16 @@ pub struct LogPage {
 /// The log of one server, over all its processes.
 pub(crate) struct ServerLog {
     kept: Mutex<Kept>,
-    lines: broadcast::Sender<Arc<str>>,
+    lines: broadcast::Sender<Heard>,
     mask: Mask,
+}
+
+/// A line for those who wait for the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    /// Whose it is; none when there is only one who could be meant.
+    pub(crate) caller: Option<u64>,
+    pub(crate) text: Arc<str>,
 }
 
 struct Kept {
@@ -95,21 +103,36 @@ impl ServerLog {
     }
 
     /// Lines from now on. A slow reader misses some and is told how many.
-    pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<str>> {
+    pub(crate) fn follow(&self) -> broadcast::Receiver<Heard> {
         self.lines.subscribe()
     }
 
-    /// Adds one line.
+    /// Adds one line of which nobody knows what it is about. Who follows hears of it only when nobody else does: a line
+    /// about one call must not stand in another one.
     pub(crate) fn line(&self, line: &str) {
+        let text = self.keep(line);
+        if self.lines.receiver_count() == 1 {
+            let _ = self.lines.send(Heard { caller: None, text });
+        }
+    }
+
+    /// Adds one line that is about what this caller waits for; about nobody's, when there is none.
+    pub(crate) fn line_for(&self, line: &str, caller: Option<u64>) {
+        let text = self.keep(line);
+        if caller.is_some() {
+            // Nobody may be listening.
+            let _ = self.lines.send(Heard { caller, text });
+        }
+    }
+
+    fn keep(&self, line: &str) -> Arc<str> {
         let line: Arc<str> = self.mask.text(&clean(line)).into();
         let mut kept = self.kept();
         kept.keep(Arc::clone(&line));
         if let Some(file) = &mut kept.file {
             file.line(&line);
         }
-        drop(kept);
-        // Nobody may be listening.
-        let _ = self.lines.send(line);
+        line
     }
 
     /// A new process begins; what earlier ones wrote no longer explains a failure.

@@ -53,8 +53,8 @@ pub(crate) enum PeerError {
 pub(crate) enum Notice {
     /// Its tools are others now.
     ToolsChanged,
-    /// A line for the log.
-    Log(String),
+    /// A line for the log, and the caller whom it is about, if that is known.
+    Log(String, Option<u64>),
 }
 
 /// What the other side of a pipe needs of the host.
@@ -95,6 +95,8 @@ struct Waiting {
     progress: Arc<ProgressQueue>,
     /// Whether progress counts after the reply.
     outlasts: bool,
+    /// Whether it listens for changes, which the server may end.
+    listens: bool,
 }
 
 type Reply = oneshot::Sender<Result<Value, PeerError>>;
@@ -160,7 +162,12 @@ impl Peer {
             }
             pending.requests.insert(
                 id,
-                Waiting { reply: Some(sender), progress: Arc::clone(&progress), outlasts: false },
+                Waiting {
+                    reply: Some(sender),
+                    progress: Arc::clone(&progress),
+                    outlasts: false,
+                    listens: method == "subscriptions/listen",
+                },
             );
         }
         let request = Request { id, sent: message, progress, reply, shared: Arc::clone(&self.shared) };
@@ -377,6 +384,16 @@ impl Incoming {
         self.message_for(message, request_number(request), None);
     }
 
+    /// Writes down a message that whatever carries the others sent, or got, on its own behalf.
+    pub(crate) fn carried(&self, direction: WireDirection, message: &Value) {
+        self.0.options.traffic.record(direction, message, None);
+    }
+
+    /// Has the tools listed again.
+    pub(crate) fn tools_may_have_changed(&self) {
+        self.0.notice(Notice::ToolsChanged);
+    }
+
     /// Whether somebody still waits for the answer to this request.
     pub(crate) fn waits_for(&self, id: &Value) -> bool {
         let pending = self.0.pending();
@@ -396,7 +413,7 @@ impl Incoming {
 
     /// A line for the log.
     pub(crate) fn log(&self, line: String) {
-        self.0.notice(Notice::Log(line));
+        self.0.log(line, None);
     }
 
     /// Nothing more will arrive. All requests that still wait end.
@@ -431,7 +448,9 @@ impl Shared {
             }
             (Some("notifications/progress"), _) => self.progress(message),
             (Some("notifications/tools/list_changed"), _) => self.notice(Notice::ToolsChanged),
-            (Some("notifications/message"), _) => self.notice(Notice::Log(log_line(&message["params"]))),
+            (Some("notifications/message"), _) => self.log(log_line(&message["params"]), of),
+            (Some("notifications/cancelled"), _) if self.listening_ended(&message["params"]["requestId"]) => {
+            }
             (Some(method), _) => {
                 self.options.desk.noticed(method, &message["params"]);
             }
@@ -451,9 +470,24 @@ impl Shared {
         }
     }
 
+    /// A server may end a subscription of ours by cancelling it (MCP 2026-07-28, Subscriptions); usually it cancels
+    /// requests of its own.
+    fn listening_ended(&self, id: &Value) -> bool {
+        if self.options.desk.is_open(id) {
+            return false;
+        }
+        let reply = {
+            let mut pending = self.pending();
+            let waiting = request_number(id).and_then(|number| pending.requests.get_mut(&number));
+            waiting.filter(|waiting| waiting.listens).and_then(|waiting| waiting.reply.take())
+        };
+        let ended = PeerError::Lost("the server ended the subscription".into());
+        reply.map(|reply| reply.send(Err(ended))).is_some()
+    }
+
     /// A damaged message settles its request; if it does not say which, all of them: nobody shall wait for ever.
     fn damaged(&self, id: Option<Value>, reason: String) {
-        self.notice(Notice::Log(format!("[stdout] {reason}")));
+        self.log(format!("[stdout] {reason}"), None);
         let lost: Vec<Reply> = {
             let mut pending = self.pending();
             match id.filter(|id| !id.is_null()) {
@@ -515,6 +549,12 @@ impl Shared {
     fn record_sent(&self, message: &Outgoing) {
         let text = message.line().trim_ascii_end();
         self.options.traffic.record(WireDirection::Sent, message.value(), Some(text));
+    }
+
+    /// Decided now: when the line is written, others may wait.
+    fn log(&self, line: String, of: Option<i64>) {
+        let caller = self.options.desk.concerned(of);
+        self.notice(Notice::Log(line, caller));
     }
 
     fn notice(&self, notice: Notice) {

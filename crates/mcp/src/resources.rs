@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use lectern_core::{Asker, Blob, Part, ResourceRef, ServerId};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::cache::Key;
 use crate::exchange::{Exchange, Waiter, sentence};
-use crate::peer::{PeerError, Reports};
+use crate::peer::PeerError;
 use crate::server::{Live, Server};
+use crate::subscription::Subscription;
 
 /// Pages of one list; more are a loop.
 const MOST_PAGES: usize = 200;
@@ -132,11 +132,6 @@ impl NewsDesk {
     }
 }
 
-/// Keeps the news of one resource coming; dropped, it ends them.
-pub struct Subscription {
-    _task: AbortOnDropHandle<()>,
-}
-
 /// What a server is asked for outside of a tool's call.
 pub(crate) struct Access {
     server: Arc<Server>,
@@ -235,30 +230,8 @@ impl Access {
                 self.server.id()
             )));
         }
-        let (peer, session) = (self.live.peer.clone(), Arc::clone(&self.live.session));
-        let uri = uri.to_owned();
-        if !session.is_modern() {
-            let asked = peer.ask("resources/subscribe", session.params(json!({"uri": uri})));
-            let limit = self.server.limits(None).silence;
-            let answer = tokio::time::timeout(limit, asked).await.unwrap_or(Err(PeerError::Closed));
-            answer.map_err(|error| self.failed("resources/subscribe", &error))?;
-        }
-        let task = tokio::spawn(async move {
-            let over = Unsubscribe { peer: peer.clone(), uri: uri.clone(), modern: session.is_modern() };
-            if session.is_modern() {
-                let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
-                let params = session.params(filter);
-                if let Ok(mut request) = peer.request("subscriptions/listen", params, Reports::Unwanted).await
-                {
-                    let cancelled = Cancelled { peer: peer.clone(), id: request.id };
-                    let _ = request.reply().await;
-                    drop(cancelled);
-                }
-            }
-            peer.closed().await;
-            drop(over);
-        });
-        Ok(Subscription { _task: AbortOnDropHandle::new(task) })
+        let begun = Subscription::begin(Arc::clone(&self.server), self.live.clone(), uri.to_owned()).await;
+        begun.map_err(|error| self.failed("resources/subscribe", &error))
     }
 
     /// Whether the server makes suggestions; before 2025-03-26 nobody declared it.
@@ -325,44 +298,6 @@ async fn pages(live: &Live, method: &str, field: &str) -> Result<(Vec<Value>, Op
         }
     }
     Err(ListFault::Endless)
-}
-
-/// Tells a server of the older era that its news are no longer wanted.
-struct Unsubscribe {
-    peer: crate::peer::Peer,
-    uri: String,
-    modern: bool,
-}
-
-impl Drop for Unsubscribe {
-    fn drop(&mut self) {
-        if !self.modern && !self.peer.is_closed() {
-            let (peer, uri) = (self.peer.clone(), self.uri.clone());
-            // Its answer changes nothing; without a runtime the connection is about to end anyway.
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move {
-                    let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-                    let asked = peer.ask("resources/unsubscribe", params);
-                    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), asked).await;
-                });
-            }
-        }
-    }
-}
-
-/// Tells a server of the modern era that nobody listens any more.
-struct Cancelled {
-    peer: crate::peer::Peer,
-    id: i64,
-}
-
-impl Drop for Cancelled {
-    fn drop(&mut self) {
-        if !self.peer.is_closed() {
-            let params = Map::from_iter([("requestId".to_owned(), json!(self.id))]);
-            self.peer.notify("notifications/cancelled", params);
-        }
-    }
 }
 
 pub(crate) fn text(value: &Value, field: &str) -> Option<String> {

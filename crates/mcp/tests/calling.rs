@@ -251,6 +251,24 @@ async fn the_log_is_told_during_a_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_could_be_about_several_calls_stands_in_none_of_them() {
+    let host = host_with(fixture("s", "ok")).await;
+    let mut other = start_call(&host, "s__wait", json!({}));
+    other.sent().await;
+    let called = call(&host, "s__log", json!({"lines": 2})).await;
+    assert_eq!(called.logs(), [""; 0]);
+    other.cancel.cancel();
+    assert_eq!(other.finish().await.logs(), [""; 0]);
+    // Nothing is lost: the server's own log has it.
+    let told = |line: &String| line.contains("logged") || line.starts_with("stderr line");
+    while host.log_tail(&"s".into(), 100).unwrap().iter().filter(|line| told(line)).count() < 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(call(&host, "s__log", json!({"lines": 0})).await.logs().len(), 1);
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_tools_are_offered_in_both_eras() {
     let host = started([fixture("old", "legacy"), fixture("new", "modern")], quick()).await;
     for server in ["old", "new"] {

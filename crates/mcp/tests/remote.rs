@@ -158,6 +158,11 @@ async fn a_restarted_server_that_has_forgotten_the_session_is_greeted_again() {
     works(&host, "before").await;
     remote.forget_sessions();
     works(&host, "after the session was forgotten").await;
+    let traffic = host.traffic(&"s".into(), 0).unwrap().messages;
+    let renewal =
+        |method: &str| traffic.iter().filter(|message| message.method.as_deref() == Some(method)).count();
+    // Asked and answered twice, told twice.
+    assert_eq!((renewal("initialize"), renewal("notifications/initialized")), (4, 2), "{traffic:#?}");
     remote.restart();
     works(&host, "after a restart").await;
     // Some answer 400 without an id instead of 404.
@@ -165,6 +170,19 @@ async fn a_restarted_server_that_has_forgotten_the_session_is_greeted_again() {
     let first = call(&host, "s__echo", json!({"text": "400"})).await;
     assert!(first.text().contains("400"), "{}", first.text());
     works(&host, "after 400").await;
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_of_the_log_belongs_to_the_call_on_whose_stream_it_came() {
+    let remote = Remote::start(&["--mode", "modern"]);
+    let host = host_of(&remote).await;
+    let mut other = start_call(&host, "s__wait", json!({}));
+    other.sent().await;
+    let called = call(&host, "s__log", json!({"lines": 0})).await;
+    assert_eq!(called.logs(), [r#"[warning] fixture: {"note":"logged"}"#]);
+    other.cancel.cancel();
+    assert_eq!(other.finish().await.logs(), [""; 0]);
     host.close().await;
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lectern_core::{Nobody, Part, ServerId};
+use lectern_core::{Nobody, Part, ServerId, WireDirection};
 use lectern_mcp::{AccessError, CompletionOf, Host, PromptRole, ServerConfig, ServerNews, ServerState};
 use serde_json::json;
 use support::*;
@@ -142,5 +142,64 @@ async fn a_server_that_never_lists_its_resources_is_ready_all_the_same() {
 
     let host = host_with(fixture("s", "ok")).await;
     assert_eq!(counted(&host).await, (Some(0), Some(0)), "nothing is declared");
+    host.close().await;
+}
+
+/// How often the host asked a server for something.
+fn asked(host: &Host, method: &str) -> usize {
+    let all = host.traffic(&"s".into(), 0).expect("a known server").messages;
+    let sent = all.iter().filter(|message| message.direction == WireDirection::Sent);
+    sent.filter(|message| message.method.as_deref() == Some(method)).count()
+}
+
+async fn until(host: &Host, method: &str, times: usize) {
+    let reached = async {
+        while asked(host, method) < times {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), reached).await.expect(method);
+}
+
+async fn updated(news: &mut tokio::sync::broadcast::Receiver<ServerNews>) {
+    let told = tokio::time::timeout(Duration::from_secs(60), news.recv()).await;
+    assert_eq!(
+        told.expect("in time").expect("news"),
+        ServerNews::ResourceUpdated("s".into(), "note:///a".into())
+    );
+}
+
+fn with_news(mode: &str) -> ServerConfig {
+    let mut config = fixture("s", mode);
+    config.program_mut().expect("a program").args.push("--news".into());
+    config
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_survives_the_death_of_its_server() {
+    let host = host_with(with_news("legacy")).await;
+    let mut news = host.server_news();
+    let subscription = host.subscribe_resource(&"s".into(), "note:///a").await.unwrap();
+    updated(&mut news).await;
+    call(&host, "s__die", json!({})).await;
+    until(&host, "resources/subscribe", 2).await;
+    // The server tells at once, and the host that there may have been something.
+    updated(&mut news).await;
+    updated(&mut news).await;
+    drop(subscription);
+    until(&host, "resources/unsubscribe", 1).await;
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_sent_away_listens_again() {
+    let host = host_with(with_news("modern")).await;
+    // For changes of the tools; who is ready sends it in a moment.
+    until(&host, "subscriptions/listen", 1).await;
+    let subscription = host.subscribe_resource(&"s".into(), "note:///a").await.unwrap();
+    // Once it ended in good order, once it was cancelled.
+    until(&host, "subscriptions/listen", 4).await;
+    drop(subscription);
+    until(&host, "notifications/cancelled", 1).await;
     host.close().await;
 }

@@ -110,6 +110,32 @@ async fn when_nothing_helps_the_user_is_asked_and_not_the_browser() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_needs_more_rights_leads_to_a_visit_that_asks_for_all_of_them() {
+    let (door, secrets) = (Door::open().await, Arc::new(MemorySecrets::default()));
+    let host = host_at(&door, &secrets).await;
+    sign_in(&host).await.unwrap();
+    knocks(&host).await;
+
+    door.state().call_needs = Some("write".into());
+    let called = call(&host, "s__knock", json!({})).await;
+    assert_eq!(called.result.outcome, ToolOutcome::Failed);
+    assert!(called.text().contains("more rights for this (write)"), "{}", called.text());
+    reaches(&host, "s", |state| *state == ServerState::NeedsSignIn).await;
+    assert_eq!(door.count("/authorize"), 1, "nobody is sent to a browser without having asked for it");
+
+    sign_in(&host).await.unwrap();
+    assert_eq!(door.last("/authorize").fields["scope"], "notes write");
+    knocks(&host).await;
+    host.close().await;
+
+    // The new token has it all.
+    let host = host_at(&door, &secrets).await;
+    knocks(&host).await;
+    assert_eq!(door.count("/authorize"), 2);
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_goes_to_its_own_server_only() {
     let secrets = Arc::new(MemorySecrets::default());
     let (mine, other) = (Door::open().await, Door::open().await);

@@ -17,7 +17,7 @@ use crate::http::Http;
 use crate::start::{Mode, Starts};
 
 const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH] [--echo-file PATH: description of `echo`]
-               [--resources N|never]
+               [--resources N|never] [--news]
                [--starts-file PATH [--bad-starts FIRST-LAST]]
                [--http ADDRESS:PORT [--port-file PATH] [--json] [--no-sessions]]
 
@@ -27,6 +27,8 @@ wrong with `POST /fault {\"fault\": KIND, \"on\": METHOD, \"times\": N, \"to\": 
 cut-stream cut-json html-502 html-200 plain-type no-type empty-200 accepted wrong-id no-id-400 redirect status
 status-then-stall garbage.
 
+With --news it tells of a resource as soon as somebody subscribes; the first who listens (2026-07-28) is then sent away
+with an end, the second with a cancellation.
 With --resources it has N resources, two a page, and one prompt; with `never` it declares them and never lists them.
 
 With a starts file, each start adds a line to it; those from FIRST to LAST, counted from 1, end at once with code 4.
@@ -98,6 +100,10 @@ pub struct State {
     initialized: bool,
     /// Another description of `echo`.
     echo: Option<String>,
+    /// Whether it tells of resources that change.
+    news: bool,
+    /// Times that somebody listened for news of resources.
+    listened: usize,
     /// More tools, for tests of size.
     extra: usize,
     /// What there is beside the tools.
@@ -182,6 +188,7 @@ fn main() {
                 state.beside =
                     beside::Beside::of(&value()).unwrap_or_else(|| usage("--resources needs a number"))
             }
+            "--news" => state.news = true,
             // A file that is missing changes nothing.
             "--echo-file" => state.echo = std::fs::read_to_string(value()).ok(),
             "--pid-file" => pid_file = Some(value()),

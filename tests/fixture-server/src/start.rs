@@ -221,13 +221,46 @@ pub fn answer(server: &Server, method: &str, id: &Value, params: &Value) {
             crate::beside::list(server, method, id, params)
         }
         (_, "ping") => server.result(id, json!({})),
+        (_, "resources/subscribe") if server.state().news => {
+            server.result(id, json!({}));
+            tell_updated(server, &params["uri"]);
+        }
+        (_, "resources/unsubscribe") if server.state().news => server.result(id, json!({})),
+        (_, "subscriptions/listen") if params["notifications"]["resourceSubscriptions"].is_array() => {
+            let times = {
+                let mut state = server.state();
+                state.listened += 1;
+                state.listened
+            };
+            tell_updated(server, &params["notifications"]["resourceSubscriptions"][0]);
+            match times {
+                1 => server.result(id, json!({})),
+                2 => server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                    "params": {"requestId": id}})),
+                _ => {}
+            }
+        }
         (_, "subscriptions/listen") => server.state().listener = Some(id.clone()),
         _ => server.error(id, -32601, "Method not found"),
     }
 }
 
+fn tell_updated(server: &Server, uri: &Value) {
+    server.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}}),
+    );
+}
+
+fn capabilities(server: &Server) -> Value {
+    let state = server.state();
+    let mut all = state.beside.capabilities();
+    if state.news {
+        all["resources"]["subscribe"] = json!(true);
+    }
+    all
+}
+
 fn discover(server: &Server, id: &Value, params: &Value) {
-    let capabilities = server.state().beside.capabilities();
     let meta = &params["_meta"];
     if meta["io.modelcontextprotocol/protocolVersion"] != "2026-07-28"
         || !meta["io.modelcontextprotocol/clientCapabilities"].is_object()
@@ -243,7 +276,7 @@ fn discover(server: &Server, id: &Value, params: &Value) {
         json!({
             "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
             "supportedVersions": ["2026-07-28"],
-            "capabilities": capabilities,
+            "capabilities": capabilities(server),
             "instructions": "Use with care.",
             "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.0"}},
         }),
@@ -251,7 +284,6 @@ fn discover(server: &Server, id: &Value, params: &Value) {
 }
 
 fn initialize(server: &Server, id: &Value, params: &Value) {
-    let capabilities = server.state().beside.capabilities();
     let version = match server.mode {
         Mode::Future => json!("2099-01-01"),
         Mode::LegacyOld => json!("2024-11-05"),
@@ -262,7 +294,7 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
         id,
         json!({
             "protocolVersion": version,
-            "capabilities": capabilities,
+            "capabilities": capabilities(server),
             "serverInfo": {"name": "fixture", "version": "1.0"},
             "instructions": "Use with care.",
         }),

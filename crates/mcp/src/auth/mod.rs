@@ -66,6 +66,9 @@ pub(crate) enum AuthError {
     /// There is no browser to open here.
     #[error("the user has to sign in")]
     NeedsUser,
+    /// There is no browser to open here; holds what the next visit will ask for.
+    #[error("the user has to grant more rights ({0})")]
+    NeedsRights(String),
     #[error("the server refused the `Authorization` header of its settings")]
     OwnHeader,
     #[error("the server refuses the token that was just given for it")]
@@ -180,7 +183,7 @@ impl Authorizer {
         if let Some(known) = self.known(&mut state, already).await? {
             return Ok(known);
         }
-        let scopes = challenge.scopes.clone();
+        let scopes = with_wanted(challenge.scopes.clone(), state.tokens.as_ref());
         self.sign_in(&mut state, &challenge, scopes).await?;
         Ok(Answered::SignedIn)
     }
@@ -196,7 +199,12 @@ impl Authorizer {
             state.tokens = self.kept.load().await;
             let Some(kept) = &state.tokens else { return Ok(None) };
             let (asked, ends) = (kept.scopes.clone(), kept.ends_soon());
+            let more = !kept.wanted.is_empty() && state.browser.is_some();
             state.asked.extend(asked);
+            if more {
+                // The user is here to grant more than this token has.
+                return Ok(None);
+            }
             if !ends {
                 return Ok(Some(Answered::Known));
             }
@@ -217,8 +225,9 @@ impl Authorizer {
         let Some(tokens) = &state.tokens else { return Err(AuthError::NeedsUser) };
         let reach = Reach::of(&self.server).await;
         let endpoint = Endpoint::new(reach, tokens.endpoint.clone(), tokens.client.clone())?;
+        let wanted = tokens.wanted.clone();
         let fresh = endpoint.refresh(tokens).await?;
-        self.keep(state, fresh).await
+        self.keep(state, Tokens { wanted, ..fresh }).await
     }
 
     async fn keep(&self, state: &mut State, tokens: Tokens) -> Result<(), AuthError> {
@@ -242,10 +251,19 @@ impl Authorizer {
         if state.step_ups == STEP_UPS || wanted.is_subset(&state.asked) {
             return Err(never());
         }
-        state.step_ups += 1;
         let granted = state.tokens.iter().flat_map(|tokens| tokens.scopes.clone());
-        let all: BTreeSet<String> = state.asked.iter().cloned().chain(granted).chain(wanted).collect();
-        self.sign_in(state, challenge, Some(all.into_iter().collect())).await?;
+        let all: BTreeSet<String> =
+            state.asked.iter().cloned().chain(granted).chain(wanted.iter().cloned()).collect();
+        let all: Vec<String> = all.into_iter().collect();
+        if self.settings.grant == Grant::User && state.browser.is_none() {
+            // Kept with the token: the visit is made during another start.
+            if let Some(tokens) = state.tokens.clone() {
+                self.keep(state, Tokens { wanted: all, ..tokens }).await?;
+            }
+            return Err(AuthError::NeedsRights(wanted.into_iter().collect::<Vec<_>>().join(" ")));
+        }
+        state.step_ups += 1;
+        self.sign_in(state, challenge, Some(all)).await?;
         Ok(Answered::SignedIn)
     }
 
@@ -278,6 +296,15 @@ impl Authorizer {
         };
         self.keep(state, tokens).await
     }
+}
+
+/// What a server asks for now, and what it has been asking for since the last visit.
+fn with_wanted(asked: Option<Vec<String>>, tokens: Option<&Tokens>) -> Option<Vec<String>> {
+    let wanted = tokens.map(|tokens| tokens.wanted.clone()).filter(|wanted| !wanted.is_empty());
+    let Some(mut all) = wanted else { return asked };
+    all.extend(asked.into_iter().flatten());
+    let all: BTreeSet<String> = all.into_iter().collect();
+    Some(all.into_iter().collect())
 }
 
 /// The scopes to ask for (MCP 2025-11-25, Authorization, Scope Selection Strategy): what the server asks for, else

@@ -29,6 +29,9 @@ pub(super) struct Tokens {
     /// Seconds since 1970.
     pub(super) ends: Option<u64>,
     pub(super) scopes: Vec<String>,
+    /// All scopes to ask for when the user signs in the next time; empty when these here do.
+    #[serde(default)]
+    pub(super) wanted: Vec<String>,
 }
 
 // Tokens stay out of logs.

@@ -163,6 +163,7 @@ impl Endpoint {
             refresh: answer.refresh_token().map(|token| token.secret().clone()),
             ends: ends.map(seconds),
             scopes: granted.unwrap_or_else(|| asked.to_vec()),
+            wanted: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lectern_core::WireDirection;
 use reqwest::StatusCode;
 use reqwest::header::RETRY_AFTER;
 use serde_json::{Value, json};
@@ -191,6 +192,9 @@ async fn authorize(
     let answered = route.auth.refused(&headers, token.as_ref(), tries.answered, more_rights).await;
     tries.answered = Some(answered.map_err(|error| match error {
         AuthError::NeedsUser => PeerError::SignIn(said),
+        AuthError::NeedsRights(rights) => PeerError::SignIn(format!(
+            "it wants more rights for this ({rights}); sign in again to grant them"
+        )),
         other => PeerError::Unauthorized(other.to_string()),
     })?);
     Ok(Attempt::Again)
@@ -291,8 +295,10 @@ async fn relist(route: &Arc<Route>, message: &Value) {
     let mut params = json!({"_meta": meta});
     for _ in 0..50 {
         let asked = json!({"jsonrpc": "2.0", "id": "headers", "method": "tools/list", "params": params});
+        route.incoming.carried(WireDirection::Sent, &asked);
         let Ok(answer) = route.post(&asked).await else { return };
         let Ok(Some(reply)) = route.read_reply(answer.response, &json!("headers")).await else { return };
+        route.incoming.carried(WireDirection::Received, &reply);
         route.params.learn(&reply);
         match reply.pointer("/result/nextCursor") {
             Some(cursor) if cursor.is_string() => params["cursor"] = cursor.clone(),
@@ -300,5 +306,5 @@ async fn relist(route: &Arc<Route>, message: &Value) {
         }
     }
     // The catalog is stale as well.
-    route.incoming.message(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+    route.incoming.tools_may_have_changed();
 }

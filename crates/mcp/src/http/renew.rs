@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use lectern_core::WireDirection;
 use serde_json::json;
 
 use super::events::cause;
@@ -25,19 +26,23 @@ impl Route {
         let lost = |why: String| {
             PeerError::Lost(format!("the server forgot the session and began no new one: {why}"))
         };
+        self.incoming.carried(WireDirection::Sent, &greeting);
         let answer = self.post(&greeting).await.map_err(|error| lost(cause(&error)))?;
         let session = answer.response.headers().get("mcp-session-id").cloned();
         if !answer.response.status().is_success() {
             return Err(lost(described(answer.response).await));
         }
         let reply = self.read_reply(answer.response, &id).await?;
+        reply.iter().for_each(|reply| self.incoming.carried(WireDirection::Received, reply));
         let reply = reply.filter(|reply| reply.pointer("/result/protocolVersion").is_some());
         let reply = reply.ok_or_else(|| lost("it gave no answer".into()))?;
         self.session.begin(&greeting, &reply, session);
-        self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.incoming.carried(WireDirection::Sent, &initialized);
+        self.tell(&initialized).await;
         self.incoming.log("[lectern] the server had forgotten the session; a new one has begun".into());
         // It may be another version of itself now.
-        self.incoming.message(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+        self.incoming.tools_may_have_changed();
         Ok(())
     }
 

@@ -171,6 +171,6 @@ async fn logs_and_changes_are_passed_on() {
     for _ in 0..3 {
         heard.push(hand.notices.recv().await.unwrap());
     }
-    let log = |text: &str| Notice::Log(text.into());
+    let log = |text: &str| Notice::Log(text.into(), None);
     assert_eq!(heard, [log("[stdout] hello"), Notice::ToolsChanged, log("[error] bad")]);
 }

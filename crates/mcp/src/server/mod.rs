@@ -40,6 +40,8 @@ const SETTLING: Duration = Duration::from_millis(100);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A subscription that lasted this long was a good one.
 const LISTENED: Duration = Duration::from_secs(10);
+/// Subscriptions in a row that ended sooner than that, each in good order.
+const SHORT_ENDS: u32 = 3;
 /// How long a list may take after the start.
 const RELIST_LIMIT: Duration = Duration::from_secs(30);
 
@@ -362,7 +364,7 @@ impl Server {
         orders: &mut mpsc::UnboundedReceiver<Order>,
     ) -> Ended {
         let ready = tokio::time::Instant::now();
-        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session));
+        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session), Arc::clone(&self.log));
         let mut relist: Option<BoxFuture<'_, ()>> = None;
         let mut again = false;
         let counting = self.keep_counts(live.clone());
@@ -382,7 +384,7 @@ impl Server {
                 () = &mut changes => {}
                 () = &mut counting => {}
                 Some(notice) = connection.notices.recv() => match notice {
-                    Notice::Log(line) => self.log.line(&line),
+                    Notice::Log(line, caller) => self.log.line_for(&line, caller),
                     Notice::ToolsChanged if relist.is_some() => again = true,
                     Notice::ToolsChanged => relist = Some(self.relist(live.clone()).boxed()),
                 },
@@ -454,6 +456,19 @@ impl Server {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The running server, as soon as it runs. Starts nothing; never returns when it is not started again.
+    pub(crate) async fn next_live(&self) -> Live {
+        let mut watch = self.status.subscribe();
+        loop {
+            if let Some(live) = self.live().filter(|live| !live.peer.is_closed()) {
+                return live;
+            }
+            if watch.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     fn set_live(&self, live: Option<Live>) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
     }
@@ -470,7 +485,7 @@ impl Server {
 }
 
 /// In the modern era changes of the lists are only told to who listens. Never returns.
-async fn subscribe(peer: Peer, session: Arc<Session>) {
+async fn subscribe(peer: Peer, session: Arc<Session>, log: Arc<ServerLog>) {
     let lists = [
         ("toolsListChanged", "/tools/listChanged"),
         ("resourcesListChanged", "/resources/listChanged"),
@@ -479,21 +494,27 @@ async fn subscribe(peer: Peer, session: Arc<Session>) {
     let told = lists.into_iter().filter(|(_, capability)| session.can(capability));
     let filter: serde_json::Map<_, _> = told.map(|(name, _)| (name.to_owned(), true.into())).collect();
     if session.is_modern() && !filter.is_empty() {
-        listen(&peer, &session, &serde_json::json!({ "notifications": filter })).await;
+        let why = listen(&peer, &session, &serde_json::json!({ "notifications": filter })).await;
+        if !peer.is_closed() {
+            log.line(&format!("[lectern] the server tells of no more changes: {why}"));
+        }
     }
     std::future::pending().await
 }
 
-/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly.
-async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) {
+/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly. Returns why it gave up.
+async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) -> String {
     let mut pause = LISTEN_AGAIN;
+    let mut short = 0;
     loop {
         let begun = tokio::time::Instant::now();
         match peer.ask("subscriptions/listen", session.params(filter.clone())).await {
             Err(PeerError::Lost(_) | PeerError::Damaged(_)) => {}
             // It ended in good order: after a while, as a proxy or a restart may end it, or at once.
-            Ok(_) if begun.elapsed() > LISTENED => {}
-            Ok(_) | Err(_) => return,
+            Ok(_) if begun.elapsed() > LISTENED => short = 0,
+            Ok(_) if short < SHORT_ENDS => short += 1,
+            Ok(_) => return "it ended the listening again and again".into(),
+            Err(error) => return error.to_string(),
         }
         pause = if begun.elapsed() > LISTENED { LISTEN_AGAIN } else { (pause * 2).min(RELIST_LIMIT) };
         tokio::time::sleep(pause).await;

@@ -26,6 +26,10 @@ pub struct Behaviour {
     pub refuses_refresh: bool,
     /// Where the server says that its metadata is; its own place when none.
     pub metadata_at: Option<String>,
+    /// The scope that a call needs.
+    pub call_needs: Option<String>,
+    /// The scopes of the last visit.
+    granted: String,
     pub seen: Vec<Seen>,
     given: u32,
 }
@@ -115,6 +119,7 @@ impl Door {
                 json_of(json!({"client_id": "lectern-here", "token_endpoint_auth_method": "none"}))
             }
             "/authorize" => {
+                self.state().granted = fields.get("scope").cloned().unwrap_or_default();
                 let mut back = url::Url::parse(&fields["redirect_uri"]).expect("an address");
                 let pairs = [("code", "the-code"), ("state", &fields["state"]), ("iss", &self.origin)];
                 back.query_pairs_mut().extend_pairs(pairs);
@@ -150,6 +155,13 @@ impl Door {
             return reply(StatusCode::UNAUTHORIZED, &[("www-authenticate", &wish)], String::new());
         }
         let message: Value = serde_json::from_slice(body).unwrap_or_default();
+        let lacks = |scope: &&String| !state.granted.split(' ').any(|granted| granted == scope.as_str());
+        if let Some(scope) = state.call_needs.as_ref().filter(lacks)
+            && message["method"] == "tools/call"
+        {
+            let wish = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+            return reply(StatusCode::FORBIDDEN, &[("www-authenticate", &wish)], String::new());
+        }
         let result = match message["method"].as_str() {
             Some("initialize") => json!({
                 "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
