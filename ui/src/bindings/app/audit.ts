@@ -52,7 +52,7 @@ arguments_hash: string | null,
  */
 decision: AuditVerdict | null, 
 /**
- * By which rule (`user: once`, `rule: server notes`, `read-only`); or what was approved, set, added.
+ * By which rule (`user: once`, `rule: server notes (settings)`, `read-only`); or what was approved, set, added.
  */
 rule: string | null, 
 /**
