@@ -68,6 +68,14 @@ impl Body {
         }
     }
 
+    /// Lets the user sign in although the start went well without; says why nobody could.
+    pub(crate) async fn visit(&self) -> Result<(), String> {
+        match self {
+            Self::Process { .. } => Ok(()),
+            Self::Remote(remote) => remote.visit().await,
+        }
+    }
+
     /// The start is over: from here on the user signs in there, or not at all. Returns at whose door somebody signed in.
     pub(crate) async fn started(&self, browser: Option<Arc<dyn Browser>>) -> Option<String> {
         match self {

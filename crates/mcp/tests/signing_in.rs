@@ -136,6 +136,34 @@ async fn a_call_that_needs_more_rights_leads_to_a_visit_that_asks_for_all_of_the
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_greets_everybody_and_refuses_calls_can_be_signed_in_to() {
+    let (door, secrets) = (Door::open().await, Arc::new(MemorySecrets::default()));
+    door.state().greets_everybody = true;
+    let host = host_at(&door, &secrets).await;
+    assert_eq!(state(&host, "s"), ServerState::Ready);
+    // Where nothing was refused, nobody is sent to a browser.
+    sign_in(&host).await.unwrap();
+    assert_eq!(door.count("/authorize"), 0);
+
+    let called = call(&host, "s__knock", json!({})).await;
+    assert_eq!(called.result.outcome, ToolOutcome::Failed);
+    reaches(&host, "s", |state| *state == ServerState::NeedsSignIn).await;
+    sign_in(&host).await.unwrap();
+    assert_eq!((door.count("/authorize"), door.last("/authorize").fields["scope"].as_str()), (1, "notes"));
+    knocks(&host).await;
+
+    // A token that it does not take any more, and that can't be renewed: the same again.
+    door.state().valid.clear();
+    door.state().refuses_refresh = true;
+    assert_eq!(call(&host, "s__knock", json!({})).await.result.outcome, ToolOutcome::Failed);
+    reaches(&host, "s", |state| *state == ServerState::NeedsSignIn).await;
+    sign_in(&host).await.unwrap();
+    assert_eq!(door.count("/authorize"), 2);
+    knocks(&host).await;
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_goes_to_its_own_server_only() {
     let secrets = Arc::new(MemorySecrets::default());
     let (mine, other) = (Door::open().await, Door::open().await);

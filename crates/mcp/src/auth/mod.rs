@@ -117,6 +117,8 @@ struct State {
     browser: Option<Arc<dyn Browser>>,
     looked: bool,
     tokens: Option<Tokens>,
+    /// Somebody signed in during this connection.
+    visited: bool,
     /// All scopes that were ever asked for.
     asked: BTreeSet<String>,
     step_ups: u32,
@@ -133,6 +135,24 @@ impl Authorizer {
         let kept = Kept::new(server, secrets);
         let state = Mutex::new(State { browser, ..State::default() });
         Self { server: server.clone(), settings, own_header, kept, state }
+    }
+
+    /// Signs in although nothing was refused in this connection, unless somebody just did: some servers greet
+    /// everybody and want to know who asks only when a tool is called.
+    pub(crate) async fn visit(&self) -> Result<(), AuthError> {
+        if self.own_header {
+            return Err(AuthError::OwnHeader);
+        }
+        let mut state = self.state.lock().await;
+        if state.visited {
+            return Ok(());
+        }
+        let kept = match state.tokens.clone() {
+            Some(tokens) => Some(tokens),
+            None => self.kept.load().await,
+        };
+        let scopes = with_wanted(None, kept.as_ref());
+        self.sign_in(&mut state, &Challenge::default(), scopes).await
     }
 
     /// From here on the user signs in there, or not at all. Returns at whose door somebody signed in.
@@ -294,6 +314,7 @@ impl Authorizer {
                     .await?
             }
         };
+        state.visited = true;
         self.keep(state, tokens).await
     }
 }

@@ -126,6 +126,11 @@ impl Remote {
         self.route.loss().clone()
     }
 
+    /// Lets the user sign in although the start went well without.
+    pub(crate) async fn visit(&self) -> Result<(), String> {
+        self.route.auth.visit().await.map_err(|error| error.to_string())
+    }
+
     /// The start is over. Returns at whose door somebody signed in.
     pub(crate) async fn started(&self, browser: Option<Arc<dyn Browser>>) -> Option<String> {
         self.route.auth.started(browser).await

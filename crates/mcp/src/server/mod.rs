@@ -12,6 +12,7 @@ mod start;
 pub use restart::RestartPolicy;
 pub use sign::SignInError;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -82,6 +83,8 @@ pub(crate) struct Server {
     task: OnceLock<AbortHandle>,
     /// Where the user signs in during the next start.
     visit: Mutex<Option<Arc<dyn Browser>>>,
+    /// It wanted to know who asks after it had been ready; its next greeting need not ask again.
+    refused_late: AtomicBool,
     /// Calls at once, when there is a limit.
     slots: Option<Arc<Semaphore>>,
 }
@@ -166,6 +169,7 @@ impl Server {
             seen: Notify::new(),
             task: OnceLock::new(),
             visit: Mutex::default(),
+            refused_late: AtomicBool::new(false),
         });
         (server, Inbox(inbox))
     }
@@ -419,6 +423,7 @@ impl Server {
                 (FailureCode::Unreachable, format!("the server `{}`: {why}", self.id()))
             }
             Loss::SignIn(why) => {
+                self.refused_late.store(true, Ordering::Relaxed);
                 (FailureCode::SignIn, format!("the server `{}`: sign in first: {why}", self.id()))
             }
         };

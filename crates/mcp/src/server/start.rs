@@ -3,11 +3,12 @@
 //! Invariant: a start ends within its limit, names the step that failed, and leaves no process behind when it fails.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Ended, Live, Server, count};
-use crate::config::ServerConfig;
-use crate::connection::{Connection, OpenError};
+use crate::config::{HostOptions, ServerConfig};
+use crate::connection::{Body, Connection, OpenError};
 use crate::handshake::{HandshakeError, LOG_LEVEL, Opening, Session, negotiate};
 use crate::lookup::LookupError;
 use crate::peer::Peer;
@@ -96,7 +97,14 @@ impl Server {
             // What it had said until then does not matter: it is gone.
             _ = connection.body.ended() => Ok(Err(HandshakeError::LostInProbe.into())),
         };
-        let error = match greeted {
+        let visited = match greeted {
+            Ok(Ok(live)) => {
+                let visit = tokio::time::timeout_at(end, self.visit(&connection.body, &options));
+                visit.await.map(|visited| visited.map(|()| live))
+            }
+            other => other,
+        };
+        let error = match visited {
             Ok(Ok(live)) => {
                 let signed_in = connection.body.started(self.options.browser.clone()).await;
                 self.change(|status| status.signed_in = signed_in);
@@ -115,6 +123,17 @@ impl Server {
             ended_itself.is_some() || matches!(error, StartError::Handshake(HandshakeError::LostInProbe));
         let failure = self.start_failure(&error, ended_itself.map(|_| exit));
         Err(if probing && lost { Attempt::LostInProbe(failure) } else { Attempt::Failed(failure) })
+    }
+
+    /// A server that asked who calls only after it was ready greets everybody: the user, who came to sign in, is not
+    /// asked by it again.
+    async fn visit(&self, body: &Body, options: &HostOptions) -> Result<(), StartError> {
+        if options.browser.is_none() || !self.refused_late.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        body.visit().await.map_err(HandshakeError::Unauthorized)?;
+        self.refused_late.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The configuration with a value for each `${…}`; what came out of the keyring is masked from here on.

@@ -26,6 +26,8 @@ pub struct Behaviour {
     pub refuses_refresh: bool,
     /// Where the server says that its metadata is; its own place when none.
     pub metadata_at: Option<String>,
+    /// Only calls need a token.
+    pub greets_everybody: bool,
     /// The scope that a call needs.
     pub call_needs: Option<String>,
     /// The scopes of the last visit.
@@ -147,14 +149,15 @@ impl Door {
 
     fn mcp(&self, authorization: Option<&str>, body: &[u8]) -> Response<Full<Bytes>> {
         let state = self.state();
+        let message: Value = serde_json::from_slice(body).unwrap_or_default();
         let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
-        if !token.is_some_and(|token| state.valid.iter().any(|valid| valid == token)) {
+        let open = state.greets_everybody && message["method"] != "tools/call";
+        if !open && !token.is_some_and(|token| state.valid.iter().any(|valid| valid == token)) {
             let own = format!("{}/.well-known/oauth-protected-resource/mcp", self.origin);
             let at = state.metadata_at.as_ref().unwrap_or(&own);
             let wish = format!("Bearer scope=\"notes\", resource_metadata=\"{at}\"");
             return reply(StatusCode::UNAUTHORIZED, &[("www-authenticate", &wish)], String::new());
         }
-        let message: Value = serde_json::from_slice(body).unwrap_or_default();
         let lacks = |scope: &&String| !state.granted.split(' ').any(|granted| granted == scope.as_str());
         if let Some(scope) = state.call_needs.as_ref().filter(lacks)
             && message["method"] == "tools/call"
