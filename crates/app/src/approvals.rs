@@ -277,10 +277,10 @@ mod tests {
         approvals.of_vault(&"notes".into());
         assert!(approvals.may_start(&ours));
         let mut posing = ours.clone();
-        posing.program_mut().unwrap().command = "/tmp/lectern".into();
+        posing.program_mut().unwrap().command = "/elsewhere/lectern".into();
         assert!(!approvals.may_start(&posing));
         let mut steered = ours.clone();
-        steered.program_mut().unwrap().env.insert("LD_PRELOAD".into(), "/tmp/x.so".into());
+        steered.program_mut().unwrap().env.insert("LD_PRELOAD".into(), "/elsewhere/x.so".into());
         assert!(!approvals.may_start(&steered));
         assert_eq!(approvals.review(&ours, &[tool("a", "x\u{200b}")]), [Standing::Known]);
     }

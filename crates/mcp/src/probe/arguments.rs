@@ -34,7 +34,7 @@ const TEXTS: [&str; 24] = [
     "::1",
     "123e4567-e89b-12d3-a456-426614174000",
     "#aabbcc",
-    "/tmp/example",
+    "/example",
 ];
 
 /// Arguments that fit the schema, as far as that can be guessed: those that are required, or all of them when that

@@ -136,9 +136,9 @@ mod tests {
             ("command", changed(|c| c.program_mut().unwrap().command = "npx2".into())),
             ("argument", changed(|c| c.program_mut().unwrap().args[1] = "pkg@2".into())),
             ("one argument of two", changed(|c| c.program_mut().unwrap().args = vec!["-y pkg@1".into()])),
-            ("folder", changed(|c| c.program_mut().unwrap().cwd = Some("/tmp".into()))),
+            ("folder", changed(|c| c.program_mut().unwrap().cwd = Some("/elsewhere".into()))),
             ("name of a variable", changed(|c| env(c, "OTHER", "x"))),
-            ("value that steers", changed(|c| env(c, "NODE_OPTIONS", "--require=/tmp/evil.js"))),
+            ("value that steers", changed(|c| env(c, "NODE_OPTIONS", "--require=/elsewhere/evil.js"))),
             ("trust", changed(|c| c.trusted = true)),
             ("transport", changed(|c| c.transport = ServerConfig::remote("s", "npx").transport)),
         ] {
