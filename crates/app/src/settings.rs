@@ -119,7 +119,7 @@ impl SamplingEntry {
             min_p: self.min_p,
             seed: self.seed,
             max_tokens: self.max_tokens,
-            stop: Vec::new(),
+            ..Sampling::default()
         }
     }
 

@@ -6,7 +6,7 @@ use ts_rs::TS;
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
         #[serde(transparent)]
         #[ts(export, export_to = "core/ids.ts")]
         pub struct $name(pub String);

@@ -77,8 +77,8 @@ pub use message::{
     ToolCall, ToolOutcome, ToolResult, UserMessage,
 };
 pub use model::{
-    ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo, Sampling, ToolChoice,
-    ToolMode, Usage,
+    AnswerForm, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo, Purpose,
+    Sampling, ThinkingOptions, ToolChoice, ToolMode, ToolPlacement, Usage,
 };
 pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule, RuleEffect, RuleMatch};
 pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};

@@ -1,5 +1,7 @@
 //! Anything that streams a reply: a local GGUF, Vertex AI, an OpenAI-compatible endpoint.
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +24,12 @@ pub trait ChatModel: Send + Sync {
         request: ChatRequest,
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<Delta, ModelError>>;
+
+    /// Tokens of the prompt that this request would be, exactly; none when the model cannot count.
+    fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
+        drop(request);
+        futures::future::ready(Ok(None)).boxed()
+    }
 }
 
 /// Capabilities are data, not methods.
@@ -57,7 +65,7 @@ pub enum ToolMode {
 }
 
 /// One request: the whole history, and what is allowed in this step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChatRequest {
     /// The conversation, as the key of caches. Nothing else may depend on it.
     pub conversation: ConversationId,
@@ -72,8 +80,66 @@ pub struct ChatRequest {
     /// How tools are brought to this model now. With `Prompted` the model describes them in its prompt and reads the
     /// calls out of its text; the turn gets [`Delta`]s of calls either way.
     pub tool_mode: ToolMode,
+    /// Where the tools are described.
+    pub tool_placement: ToolPlacement,
+    /// Instructions that change from request to request (the time, what is offered just now). They stand last, so that
+    /// what was evaluated before them can be reused.
+    pub tail: Option<String>,
+    /// What the reply is for.
+    pub purpose: Purpose,
+    /// The form of the answer's text. Calls of tools keep their own form.
+    pub answer: AnswerForm,
+    /// Whether and how long the model may think before it answers.
+    pub thinking: ThinkingOptions,
     /// How tokens are chosen.
     pub sampling: Sampling,
+}
+
+/// Where the tools of a request are described to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core/model.ts")]
+pub enum ToolPlacement {
+    /// Before the history, where most templates have them.
+    #[default]
+    System,
+    /// With the last user message: the evaluated history stays valid when the tools change.
+    LastUser,
+}
+
+/// What a reply is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A step of a conversation.
+    #[default]
+    Chat,
+    /// A title, a summary, a server's request: it never pushes a conversation out of a cache.
+    Side,
+}
+
+/// The form that the text of an answer must have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerForm {
+    /// Any text.
+    #[default]
+    Free,
+    /// JSON that fits this JSON Schema.
+    JsonSchema(Value),
+    /// Text of this grammar (GBNF, as llama.cpp reads it).
+    Grammar(String),
+}
+
+/// Whether and how long a model may think. What is unset is the model's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+#[ts(export, export_to = "core/model.ts")]
+pub struct ThinkingOptions {
+    /// Models that cannot choose ignore it.
+    pub enabled: Option<bool>,
+    /// Tokens of thinking at most; then the model has to answer.
+    pub budget: Option<u32>,
 }
 
 /// Whether the model must, may or must not call a tool.
@@ -102,6 +168,12 @@ pub struct Sampling {
     pub top_k: Option<u32>,
     /// Cut below this share of the likeliest, 0 to 1.
     pub min_p: Option<f32>,
+    /// Tokens that stand in the reply already become unlikelier by this factor; 1 changes nothing.
+    pub repeat_penalty: Option<f32>,
+    /// Subtracted for each time that a token stands in the reply already, -2 to 2.
+    pub frequency_penalty: Option<f32>,
+    /// Subtracted once when a token stands in the reply already, -2 to 2.
+    pub presence_penalty: Option<f32>,
     /// The same seed gives the same reply.
     pub seed: Option<u32>,
     /// Tokens to generate at most in one step.

@@ -14,7 +14,7 @@ use super::journal::Journal;
 use crate::clock::Stopwatch;
 use crate::event::{EventKind, StepStats};
 use crate::ids::{ConversationId, ModelId, QuestionId, ToolCallId};
-use crate::model::{ChatModel, ChatRequest, FinishReason, ToolMode};
+use crate::model::{ChatModel, ChatRequest, FinishReason, Purpose, ToolMode};
 use crate::question::{QuestionAnswer, Reply, Sample, SampleRequest};
 
 /// The model of a turn, for those who may ask it.
@@ -77,6 +77,8 @@ impl Sampler {
             tool_choice: request.tool_choice,
             tool_mode,
             sampling: request.sampling,
+            purpose: Purpose::Side,
+            ..ChatRequest::default()
         };
         let cancel = cancel.child_token();
         let _stops_when_dropped = cancel.clone().drop_guard();

@@ -73,6 +73,7 @@ fn request(turn: &Turn, tools: Vec<ToolSpec>) -> Result<ChatRequest, TurnError> 
         tool_choice: ToolChoice::Auto,
         tool_mode: input.tool_mode,
         sampling: input.sampling.clone(),
+        ..ChatRequest::default()
     })
 }
 

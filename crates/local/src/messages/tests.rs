@@ -1,4 +1,4 @@
-use lectern_core::{Content, ConversationId, Sampling, Thinking, ToolCallId, ToolChoice, ToolMode};
+use lectern_core::{Content, ConversationId, Thinking, ToolCallId, ToolChoice, ToolMode};
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn request(messages: Vec<Message>) -> ChatRequest {
         tools: vec![],
         tool_choice: ToolChoice::Auto,
         tool_mode: ToolMode::Native,
-        sampling: Sampling::default(),
+        ..ChatRequest::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod output;
 mod pieces;
 mod prompt;
 mod protect;
+mod reply;
 mod schemas;
 mod session;
 mod slots;

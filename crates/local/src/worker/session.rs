@@ -10,12 +10,13 @@ use llama_cpp_2::token::LlamaToken;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
+use super::reply::{Reply, Written};
 use super::schemas::{Detail, with_detail};
-use super::slots::{Record, Slots};
+use super::slots::Slots;
 use super::text::TextStream;
 use super::verbatim::{Verbatim, Vocabulary};
 use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
-use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, Piece, WorkerError, WorkerUsage};
+use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 
 /// Tokens between two looks at the abort flag.
 const CHUNK: u32 = 64;
@@ -23,16 +24,13 @@ const CHUNK: u32 = 64;
 const SEQUENCES: u32 = 4;
 /// A shared beginning shorter than this is not worth the copy.
 const WORTH_SHARING: usize = 16;
-/// Parsing may take one part in this many of the time.
-const PARSE_SHARE: u32 = 5;
-
 /// A loaded model with its cache.
 pub(super) struct Session<'model> {
-    model: &'model LlamaModel,
+    pub(super) model: &'model LlamaModel,
     pub(super) renderer: Renderer<'model>,
-    context: Context<'model>,
-    slots: Slots,
-    abort: &'static Abort,
+    pub(super) context: Context<'model>,
+    pub(super) slots: Slots,
+    pub(super) abort: &'static Abort,
     /// There when the model asks to be held to what it has read.
     vocabulary: Option<Vocabulary>,
     /// How the next reply is to go wrong, in tests.
@@ -224,7 +222,7 @@ impl<'model> Session<'model> {
     }
 
     /// Evaluates the next chunk of a slot. False when it was cancelled.
-    fn step(&mut self, index: usize) -> Result<bool, WorkerError> {
+    pub(super) fn step(&mut self, index: usize) -> Result<bool, WorkerError> {
         loop {
             if self.abort.is_set() {
                 return Ok(false);
@@ -261,7 +259,7 @@ impl<'model> Session<'model> {
     }
 
     /// Makes unlikely what may not follow.
-    fn hold(&mut self, verbatim: Option<&Verbatim>) {
+    pub(super) fn hold(&mut self, verbatim: Option<&Verbatim>) {
         if let (Some(verbatim), Some(vocabulary)) = (verbatim, &self.vocabulary) {
             vocabulary.hold_back(verbatim, self.context.logits_mut(vocabulary.len()));
         }
@@ -276,150 +274,6 @@ impl<'model> Session<'model> {
             0
         };
         self.slots[index].cached = kept;
-    }
-}
-
-/// One reply while it is written.
-struct Reply<'a, 'model> {
-    session: &'a mut Session<'model>,
-    sampler: Sampler,
-    verbatim: Option<Verbatim>,
-    index: usize,
-    prompt: &'a Prompt,
-    request: &'a Generate,
-    output: &'a Output,
-    text: TextStream,
-    pieces: PieceStream,
-    next_parse: Instant,
-}
-
-impl Reply<'_, '_> {
-    /// Writes until the end.
-    fn run(&mut self, usage: &mut WorkerUsage) -> Result<Finish, WorkerError> {
-        let vocab = self.session.model.vocab();
-        let room = self.session.context_size() as usize;
-        let limit = self.request.sampling.max_tokens.unwrap_or(u32::MAX);
-        loop {
-            if self.session.abort.is_set() {
-                return Ok(Finish::Cancelled);
-            }
-            if usage.generated >= limit || self.session.slots[self.index].tokens.len() >= room {
-                return Ok(Finish::Length);
-            }
-            self.misbehave(usage.generated);
-            self.session.hold(self.verbatim.as_ref());
-            let token = self
-                .sampler
-                .sample(&mut self.session.context)
-                .map_err(|error| WorkerError::Compute { reason: format!("choose a token: {error}") })?;
-            usage.generated += 1;
-            self.session.slots[self.index].tokens.push(token);
-            let preserved = self.prompt.preserved.contains(&token);
-            let piece = vocab.token_to_piece(token, preserved, None);
-            self.verbatim.iter_mut().for_each(|verbatim| verbatim.push(&piece));
-            self.text.push(&piece);
-            if vocab.is_eog(token) || self.text.stopped() {
-                return Ok(Finish::Stop);
-            }
-            self.show();
-            if !self.session.step(self.index)? {
-                return Ok(Finish::Cancelled);
-            }
-        }
-    }
-
-    /// Parses and sends what is new, unless parsing would take too large a share of the time. A forced call is
-    /// short and comes whole: it may have to be written again.
-    fn show(&mut self) {
-        let began = Instant::now();
-        if began < self.next_parse || self.prompt.force.is_some() {
-            return;
-        }
-        // A text that cannot be parsed yet is shown later, at the latest at the end.
-        if let Ok(message) = self.prompt.format.parse(self.text.text(), true) {
-            let pieces = self.pieces.grow(&message, false);
-            self.send(pieces);
-        }
-        let now = Instant::now();
-        self.next_parse = now + (now - began) * (PARSE_SHARE - 1);
-    }
-
-    fn send(&self, pieces: Vec<Piece>) {
-        if !pieces.is_empty() {
-            self.output.send(&Event::Pieces { job: self.request.job, pieces });
-        }
-    }
-
-    /// Sends the rest and notes what the cache holds.
-    fn close(&mut self, finish: Finish) -> Result<Written, WorkerError> {
-        let stopped = self.text.stopped();
-        self.text.finish();
-        let raw = self.text.text().to_owned();
-        if let Some(Force::Json(_)) = self.prompt.force {
-            // Written in another form than the template's: the next prompt renders it anew.
-            return Ok(Written { finish, called: true, unread: Some(raw.clone()), raw });
-        }
-        let parsed = self.prompt.format.parse(&raw, finish != Finish::Stop);
-        let called = parsed.as_ref().is_ok_and(|message| !message.tool_calls.is_empty());
-        let again = finish == Finish::Stop && !called && self.prompt.force.is_some();
-        let mut unread = None;
-        match parsed {
-            // What was begun and is unreadable stays begun; nothing new is believed.
-            Err(_) => unread = self.unread(&raw),
-            Ok(_) if again => {}
-            Ok(message) => {
-                let pieces = self.pieces.grow(&message, true);
-                self.send(pieces);
-            }
-        }
-        let record = (!stopped && !again).then(|| Record {
-            tools: self.request.tools.clone(),
-            messages: self.request.messages.clone(),
-            raw: raw.clone(),
-            base: self.prompt.base.clone(),
-        });
-        self.session.slots[self.index].set_record(record);
-        Ok(Written { finish, called, raw, unread })
-    }
-
-    fn unread(&self, raw: &str) -> Option<String> {
-        if self.pieces.is_silent() {
-            return Some(raw.to_owned());
-        }
-        if self.pieces.has_calls() {
-            return None;
-        }
-        raw.strip_prefix(self.pieces.content()).filter(|rest| !rest.is_empty()).map(str::to_owned)
-    }
-
-    fn misbehave(&self, generated: u32) {
-        match self.session.misbehaviour {
-            Some(Misbehaviour::AbortInReply) if generated == 3 => std::process::abort(),
-            Some(Misbehaviour::HangInReply) if generated == 3 => loop {
-                std::thread::sleep(Duration::from_secs(1));
-            },
-            Some(
-                Misbehaviour::Abort
-                | Misbehaviour::AbortInReply
-                | Misbehaviour::HangInReply
-                | Misbehaviour::Print,
-            )
-            | None => {}
-        }
-    }
-}
-
-/// How one attempt came out.
-struct Written {
-    finish: Finish,
-    called: bool,
-    raw: String,
-    unread: Option<String>,
-}
-
-impl Written {
-    fn cancelled() -> Self {
-        Self { finish: Finish::Cancelled, called: false, raw: String::new(), unread: None }
     }
 }
 

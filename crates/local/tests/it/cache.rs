@@ -122,7 +122,7 @@ async fn conversations_side_by_side_do_not_mix() {
 
 #[tokio::test]
 async fn a_full_cache_gives_up_the_oldest_conversation() {
-    let options = lectern_local::LocalOptions { context: Some(1024), threads: None };
+    let options = lectern_local::LocalOptions { context: Some(1024), ..Default::default() };
     let fixture =
         crate::support::random_model_with(Recipe::default(), options, crate::support::worker()).await;
     for round in 0..6 {

@@ -57,6 +57,7 @@ pub fn request(text: &str) -> ChatRequest {
         tool_choice: ToolChoice::Auto,
         tool_mode: ToolMode::Native,
         sampling: Sampling { seed: Some(7), max_tokens: Some(24), ..Sampling::default() },
+        ..ChatRequest::default()
     }
 }
 

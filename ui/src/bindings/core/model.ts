@@ -61,6 +61,18 @@ top_k: number | null,
  */
 min_p: number | null, 
 /**
+ * Tokens that stand in the reply already become unlikelier by this factor; 1 changes nothing.
+ */
+repeat_penalty: number | null, 
+/**
+ * Subtracted for each time that a token stands in the reply already, -2 to 2.
+ */
+frequency_penalty: number | null, 
+/**
+ * Subtracted once when a token stands in the reply already, -2 to 2.
+ */
+presence_penalty: number | null, 
+/**
  * The same seed gives the same reply.
  */
 seed: number | null, 
@@ -74,9 +86,27 @@ max_tokens: number | null,
 stop: Array<string>, };
 
 /**
+ * Whether and how long a model may think. What is unset is the model's own default.
+ */
+export type ThinkingOptions = { 
+/**
+ * Models that cannot choose ignore it.
+ */
+enabled: boolean | null, 
+/**
+ * Tokens of thinking at most; then the model has to answer.
+ */
+budget: number | null, };
+
+/**
  * How tools are brought to a model.
  */
 export type ToolMode = "native" | "prompted" | "off";
+
+/**
+ * Where the tools of a request are described to the model.
+ */
+export type ToolPlacement = "system" | "last_user";
 
 /**
  * What a reply cost.
