@@ -12,6 +12,7 @@ mod native;
 mod parse;
 pub mod prompted;
 mod protocol;
+mod speed;
 mod tools;
 mod worker;
 
@@ -20,5 +21,6 @@ pub use gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
 pub use model::{LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
 pub use protocol::Misbehaviour;
+pub use speed::{FlashAttention, KvType, Loading, Lookup, SpeedError, SpeedOptions};
 pub use tools::{Inspection, TextParser, ToolSupport, inspect};
 pub use worker::worker_main;

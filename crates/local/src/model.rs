@@ -17,16 +17,17 @@ use tokio_util::sync::CancellationToken;
 use crate::child::{Child, WorkerCommand};
 use crate::gguf::{ModelFileError, USUAL_CONTEXT};
 use crate::protocol::{Misbehaviour, Request};
+use crate::speed::SpeedOptions;
 use crate::tools::{Inspection, ToolSupport, inspect_with};
 use reply::ReplyTask;
 
 /// How a model is run; what is unset is chosen by the file and the machine.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LocalOptions {
     /// Tokens of context.
     pub context: Option<u32>,
-    /// Threads that compute.
-    pub threads: Option<u32>,
+    /// How it uses the machine.
+    pub speed: SpeedOptions,
 }
 
 /// A model in a file on this machine.
@@ -41,7 +42,7 @@ struct Shared {
     path: PathBuf,
     command: WorkerCommand,
     context: u32,
-    threads: u32,
+    speed: SpeedOptions,
     tools: ToolSupport,
     worker: Mutex<Worker>,
 }
@@ -52,9 +53,6 @@ struct Worker {
     child: Option<Child>,
     loaded: bool,
 }
-
-/// A model smaller than this is faster on one thread: waking others costs more than they do.
-const SMALL_FILE: u64 = 64 << 20;
 
 impl LocalModel {
     /// Looks at the file and starts the worker. The model itself is loaded with the first reply.
@@ -82,7 +80,7 @@ impl LocalModel {
             path: path.to_owned(),
             command,
             context,
-            threads: options.threads.unwrap_or_else(|| usual_threads(file.info.file_bytes)),
+            speed: options.speed,
             tools: file.tools,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
         };
@@ -143,14 +141,4 @@ impl ChatModel for LocalModel {
         };
         futures::stream::once(started).flatten().boxed()
     }
-}
-
-fn usual_threads(file_bytes: u64) -> u32 {
-    if file_bytes < SMALL_FILE {
-        return 1;
-    }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // One core stays for the window where there are enough.
-    let used = if cores > 4 { cores - 1 } else { cores };
-    u32::try_from(used).unwrap_or(1)
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::parse::ParsedText;
+use crate::speed::SpeedOptions;
 
 /// What the application asks for. One job at a time; only `Cancel` comes in between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +37,8 @@ pub(crate) struct Load {
     pub(crate) path: PathBuf,
     /// Tokens of context.
     pub(crate) context: u32,
-    pub(crate) threads: u32,
+    /// What is unset is chosen by the worker.
+    pub(crate) speed: SpeedOptions,
 }
 
 /// Stream one reply.

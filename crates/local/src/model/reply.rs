@@ -166,9 +166,10 @@ impl ReplyTask {
         if let Ok(Err(fault)) = checked {
             return Err(Stop::Failed(bad_file(&fault)));
         }
-        let (context, threads) = (self.shared.context, self.shared.threads);
+        let (path, context, speed) =
+            (self.shared.path.clone(), self.shared.context, self.shared.speed.clone());
         let job = child.next_job();
-        child.send(&Request::Load(Load { job, path: self.shared.path.clone(), context, threads })).await;
+        child.send(&Request::Load(Load { job, path, context, speed })).await;
         self.send(Ok(Delta::Loading(0.0)));
         loop {
             match self.wait(child, job, Some(SILENT_LOAD)).await {

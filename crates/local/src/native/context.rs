@@ -10,6 +10,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_sys_2 as sys;
 
 use super::{NativeError, raw};
+use crate::speed::{FlashAttention, KvType};
 
 /// The size of a context.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +21,16 @@ pub(crate) struct ContextOptions {
     pub(crate) batch: u32,
     /// Sequences.
     pub(crate) sequences: u32,
-    /// Threads.
+    /// Threads that write.
     pub(crate) threads: u32,
+    /// Threads that read prompts.
+    pub(crate) batch_threads: u32,
+    /// How keys are kept; llama.cpp's default when unset.
+    pub(crate) keys: Option<KvType>,
+    /// How values are kept; llama.cpp's default when unset.
+    pub(crate) values: Option<KvType>,
+    /// Whether attention is computed in one piece.
+    pub(crate) flash_attention: FlashAttention,
 }
 
 /// Why tokens were not evaluated.
@@ -61,7 +70,18 @@ impl<'model> Context<'model> {
         params.n_ubatch = options.batch;
         params.n_seq_max = options.sequences;
         params.n_threads = i32::try_from(options.threads).unwrap_or(1);
-        params.n_threads_batch = params.n_threads;
+        params.n_threads_batch = i32::try_from(options.batch_threads).unwrap_or(1);
+        if let Some(keys) = options.keys {
+            params.type_k = ggml_type(keys);
+        }
+        if let Some(values) = options.values {
+            params.type_v = ggml_type(values);
+        }
+        params.flash_attn_type = match options.flash_attention {
+            FlashAttention::Auto => sys::LLAMA_FLASH_ATTN_TYPE_AUTO,
+            FlashAttention::On => sys::LLAMA_FLASH_ATTN_TYPE_ENABLED,
+            FlashAttention::Off => sys::LLAMA_FLASH_ATTN_TYPE_DISABLED,
+        };
         // The sequences share one cache, so that one conversation may use all of it.
         params.kv_unified = true;
         params.swa_full = true;
@@ -178,4 +198,18 @@ impl Drop for Context<'_> {
 unsafe extern "C" fn is_set(flag: *mut c_void) -> bool {
     // SAFETY: `flag` is the static flag given to `Context::new`.
     unsafe { &*flag.cast::<AtomicBool>() }.load(Ordering::Relaxed)
+}
+
+fn ggml_type(kind: KvType) -> sys::ggml_type {
+    match kind {
+        KvType::F32 => sys::GGML_TYPE_F32,
+        KvType::F16 => sys::GGML_TYPE_F16,
+        KvType::Bf16 => sys::GGML_TYPE_BF16,
+        KvType::Q8_0 => sys::GGML_TYPE_Q8_0,
+        KvType::Q5_1 => sys::GGML_TYPE_Q5_1,
+        KvType::Q5_0 => sys::GGML_TYPE_Q5_0,
+        KvType::Q4_1 => sys::GGML_TYPE_Q4_1,
+        KvType::Q4_0 => sys::GGML_TYPE_Q4_0,
+        KvType::Iq4Nl => sys::GGML_TYPE_IQ4_NL,
+    }
 }

@@ -5,6 +5,7 @@
 //! parent dies, but it counts the parent's thread as the parent, and threads come and go.)
 //! Invariant: one job at a time, on the main thread; the reading thread only queues and cancels.
 
+mod loading;
 mod output;
 mod pieces;
 mod prompt;
@@ -15,6 +16,7 @@ mod session;
 mod slots;
 mod sources;
 mod text;
+mod threads;
 mod verbatim;
 
 use std::process::ExitCode;
@@ -22,12 +24,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use llama_cpp_2::llama_backend::LlamaBackend;
-use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::model::params::LlamaModelParams;
 
-use crate::native::{Templates, capture_log, recent_log};
+use crate::native::{Templates, capture_log};
 use crate::parse::parse_with;
 use crate::protocol::{Event, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
 
@@ -89,45 +90,6 @@ fn run_model(
         }
     }
     None
-}
-
-fn load_model(load: &Load, backend: &LlamaBackend, output: &Arc<Output>) -> Result<LlamaModel, WorkerError> {
-    let _ = recent_log();
-    let job = load.job;
-    let output = Arc::clone(output);
-    let mut last = -1.0;
-    let params = LlamaModelParams::default().with_progress_callback(move |part| {
-        // One event for each hundredth is enough.
-        if part - last >= 0.01 || part >= 1.0 {
-            last = part;
-            output.send(&Event::Loading { job, part });
-        }
-        !ABORT.is_set()
-    });
-    LlamaModel::load_from_file(backend, &load.path, &params).map_err(|error| {
-        if ABORT.is_set() {
-            return WorkerError::Cancelled;
-        }
-        WorkerError::Load { reason: with_log(&error.to_string()) }
-    })
-}
-
-/// The most telling line of the log, or else what the library returned.
-fn with_log(error: &str) -> String {
-    let lines = recent_log();
-    let telling = lines.iter().find(|line| line.contains("error")).or_else(|| lines.last());
-    telling.map_or_else(|| error.to_owned(), |line| tidy(line))
-}
-
-/// `llama_model_load: error loading model: X` says X.
-fn tidy(line: &str) -> String {
-    const NOISE: [&str; 3] = [
-        "error loading model: ",
-        "error loading model hyperparameters: ",
-        "error loading model vocabulary: ",
-    ];
-    let rest = NOISE.iter().fold(line, |line, noise| line.rsplit_once(noise).map_or(line, |(_, rest)| rest));
-    rest.trim().to_owned()
 }
 
 fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) {

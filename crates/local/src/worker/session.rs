@@ -14,9 +14,11 @@ use super::reply::{Reply, Written};
 use super::schemas::{Detail, with_detail};
 use super::slots::Slots;
 use super::text::TextStream;
+use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
 use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
+use crate::speed::SpeedOptions;
 
 /// Tokens between two looks at the abort flag.
 const CHUNK: u32 = 64;
@@ -43,11 +45,17 @@ impl<'model> Session<'model> {
         load: &Load,
         abort: &'static Abort,
     ) -> Result<Self, NativeError> {
+        check(model, &load.speed)?;
+        let machine = Threads::chosen(&load.speed, model.size());
         let options = ContextOptions {
             tokens: load.context,
             batch: CHUNK,
             sequences: SEQUENCES,
-            threads: load.threads.max(1),
+            threads: machine.threads,
+            batch_threads: machine.batch_threads,
+            keys: load.speed.keys,
+            values: load.speed.values,
+            flash_attention: load.speed.attention(),
         };
         Ok(Self {
             model,
@@ -275,6 +283,18 @@ impl<'model> Session<'model> {
         };
         self.slots[index].cached = kept;
     }
+}
+
+/// Refuses settings of the cache that this model cannot have, before llama.cpp does so without a reason.
+fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), NativeError> {
+    let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
+    let width = u32::try_from(model.n_embd()).unwrap_or(0);
+    let usual = width.checked_div(model.n_head()).unwrap_or(0);
+    let head = |part: &str| {
+        let length = model.meta_val_str(&format!("{architecture}.attention.{part}_length"));
+        length.ok().and_then(|length| length.parse().ok()).unwrap_or(usual)
+    };
+    speed.check(head("key"), head("value")).map_err(|error| NativeError(error.to_string()))
 }
 
 fn sequence(index: usize) -> i32 {

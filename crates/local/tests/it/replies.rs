@@ -76,7 +76,7 @@ async fn text_is_whole_characters() {
 
 #[tokio::test]
 async fn too_long_a_conversation_is_a_typed_error() {
-    let options = LocalOptions { context: Some(256), threads: None };
+    let options = LocalOptions { context: Some(256), ..LocalOptions::default() };
     let fixture = random_model_with(Recipe::default(), options, worker()).await;
     let error = ask(&fixture.model, request(&"word ".repeat(200))).await.error.unwrap();
     assert_eq!(error.code, ModelErrorCode::ContextFull);
