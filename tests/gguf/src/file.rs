@@ -127,7 +127,7 @@ impl File {
     }
 }
 
-fn pad(out: &mut Vec<u8>) {
+pub(crate) fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
 }
 
@@ -177,4 +177,27 @@ fn write_array(out: &mut Vec<u8>, array: &Array) {
             items.iter().for_each(|item| out.extend(item.to_le_bytes()));
         }
     }
+}
+
+/// A header of these metadata and tensors (name, sizes, element type, bytes), not padded.
+pub(crate) fn header(metadata: &[(String, Value)], tensors: &[(&str, &[u64], u32, u64)]) -> Vec<u8> {
+    let mut out = b"GGUF".to_vec();
+    out.extend(3u32.to_le_bytes());
+    out.extend((tensors.len() as u64).to_le_bytes());
+    out.extend((metadata.len() as u64).to_le_bytes());
+    for (key, value) in metadata {
+        string(&mut out, key);
+        write_value(&mut out, value);
+    }
+    let mut offset = 0u64;
+    for (name, shape, kind, bytes) in tensors {
+        string(&mut out, name);
+        out.extend((shape.len() as u32).to_le_bytes());
+        shape.iter().for_each(|size| out.extend(size.to_le_bytes()));
+        out.extend(kind.to_le_bytes());
+        out.extend(offset.to_le_bytes());
+        // All sizes of the quoting model are multiples of the alignment.
+        offset += bytes;
+    }
+    out
 }

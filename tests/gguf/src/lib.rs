@@ -1,11 +1,13 @@
-//! Makes small GGUF files for tests: a byte vocabulary and random weights from a seed.
+//! Makes GGUF files: small ones for tests (a byte vocabulary, random weights from a seed), a large one for benchmarks.
 //!
 //! Invariant: no network, no Python, no clock; the same recipe and seed give the same bytes.
 
 mod broken;
 mod file;
 mod model;
+mod quoting;
 
 pub use broken::{Broken, Shape, broken};
 pub use file::{Array, File, Tensor, Value};
 pub use model::{CHATML, CHATML_TOOLS, Recipe, SPECIAL_TOKENS};
+pub use quoting::{QUOTED_WORDS, QuotingModel, Size};

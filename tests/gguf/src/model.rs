@@ -129,7 +129,7 @@ impl Recipe {
         }
         shapes.push(("output_norm.weight".to_owned(), vec![width]));
         shapes.push(("output.weight".to_owned(), vec![width, words]));
-        let mut random = Random(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d);
+        let mut random = Random::seeded(self.seed);
         shapes.into_iter().map(|(name, shape)| tensor(name, shape, &mut random)).collect()
     }
 }
@@ -167,7 +167,7 @@ fn vocabulary(more: &[String]) -> Vec<(String, Value)> {
 }
 
 /// The letter that stands for a byte in the vocabularies of GPT-2's kind.
-fn byte_letter(byte: u8) -> char {
+pub(crate) fn byte_letter(byte: u8) -> char {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     if printable(byte) {
         return char::from(byte);
@@ -177,15 +177,23 @@ fn byte_letter(byte: u8) -> char {
 }
 
 /// xorshift64*: enough for weights that mean nothing.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    /// Between -1 and 1.
-    fn next(&mut self) -> f32 {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    /// 64 random bits.
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40;
-        bits as f32 / (1u64 << 23) as f32 - 1.0
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Between -1 and 1.
+    fn next(&mut self) -> f32 {
+        (self.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 }
