@@ -2,6 +2,7 @@
 //!
 //! Invariant: opening never waits for a server or a model; what a shell asks for is answered from memory or disk.
 
+mod ahead;
 mod conversations;
 mod library;
 mod news;
@@ -55,6 +56,7 @@ struct Inner {
     host: Arc<Host>,
     secrets: Keyring,
     news: broadcast::Sender<AppNews>,
+    ahead: ahead::Ahead,
 }
 
 /// What changes while the engine runs, beside the conversations.
@@ -105,6 +107,7 @@ impl Engine {
             state: Mutex::new(State { settings, model, vaults, unusable, removed: Vec::new() }),
             turns: Turns::default(),
             news: broadcast::channel(256).0,
+            ahead: ahead::Ahead::default(),
             home,
             options,
             executable,

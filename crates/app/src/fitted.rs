@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use lectern_core::{ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -67,6 +68,11 @@ impl ChatModel for Fitted {
     ) -> BoxStream<'static, Result<Delta, ModelError>> {
         let messages = self.fit(request.messages);
         self.inner.stream(ChatRequest { messages, ..request }, cancel)
+    }
+
+    fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
+        let messages = self.fit(request.messages);
+        self.inner.prepare(ChatRequest { messages, ..request }, cancel)
     }
 }
 

@@ -25,6 +25,14 @@ pub trait ChatModel: Send + Sync {
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<Delta, ModelError>>;
 
+    /// Gets ready for a request like this one, whose last message may still be written: loads the model, and reads
+    /// ahead what will stand before the change. A [`stream`](Self::stream) that comes meanwhile goes first. There is
+    /// nothing to learn from the result; what fails here fails again, and is told, when a reply is wanted.
+    fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
+        drop((request, cancel));
+        futures::future::ready(()).boxed()
+    }
+
     /// Tokens of the prompt that this request would be, exactly; none when the model cannot count.
     fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
         drop(request);

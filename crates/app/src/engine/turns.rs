@@ -26,6 +26,7 @@ impl Engine {
         }
         self.servers_settled().await;
         let parts = self.parts(&request.text, request.prompt.as_ref(), &request.attachments).await?;
+        self.stop_reading_ahead();
         let model = self.state().model.clone();
         let chat_model = self.0.models.open(&model).await?;
         let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;
@@ -131,7 +132,7 @@ impl Engine {
 }
 
 /// The starter's template has no place for instructions; it was trained for what it does.
-fn instructions(starter: bool) -> Option<String> {
+pub(super) fn instructions(starter: bool) -> Option<String> {
     let today = clock::now().to_zoned(TimeZone::system()).date();
     (!starter).then(|| system_prompt(&today.to_string()))
 }
