@@ -133,6 +133,7 @@ impl Engine {
             home: self.0.home.path().display().to_string(),
             model,
             models: self.model_views(&listed),
+            downloads: self.downloads(),
             servers: self.servers(),
             vaults,
         }

@@ -20,7 +20,7 @@ use crate::settings::{ModelEntry, ModelOptions, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
 use crate::unusable::Unusable;
 use crate::vaults::{reason, slug};
-use crate::view::{ModelView, Problem};
+use crate::view::{ModelOrigin, ModelView, Problem};
 
 /// One model of the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,6 +157,10 @@ impl Models {
             context_length: model.options.context_length,
             tool_mode: model.options.tool_mode.unwrap_or_default(),
             starter: false,
+            origin: ModelOrigin::File,
+            missing: !path.exists(),
+            advice: None,
+            bench: None,
             problem: None,
         };
         match info {
@@ -177,6 +181,10 @@ impl Models {
             context_length: None,
             tool_mode: ToolMode::Native,
             starter: true,
+            origin: ModelOrigin::BuiltIn,
+            missing: false,
+            advice: None,
+            bench: None,
             problem: None,
         };
         match starter::install(&self.home).and_then(|path| self.inspect(&path)) {

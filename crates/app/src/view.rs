@@ -4,6 +4,7 @@
 
 mod audit;
 mod import;
+mod models;
 mod resources;
 mod servers;
 mod watch;
@@ -16,6 +17,7 @@ use ts_rs::TS;
 
 pub use audit::*;
 pub use import::*;
+pub use models::*;
 pub use resources::*;
 pub use servers::*;
 pub use watch::*;
@@ -32,6 +34,8 @@ pub struct AppView {
     pub model: ModelId,
     /// All models.
     pub models: Vec<ModelView>,
+    /// All downloads of models, the oldest first.
+    pub downloads: Vec<DownloadView>,
     /// All servers.
     pub servers: Vec<ServerView>,
     /// All vaults.
@@ -48,7 +52,7 @@ pub struct ModelView {
     pub name: String,
     /// The file; none for the built-in and for remote models.
     pub path: Option<String>,
-    /// Size of the file in bytes.
+    /// Size in bytes, all files of a split model together.
     pub size: Option<u64>,
     /// E.g. `llama`.
     pub architecture: Option<String>,
@@ -62,6 +66,14 @@ pub struct ModelView {
     pub tool_mode: ToolMode,
     /// Whether it is the small built-in one.
     pub starter: bool,
+    /// Where its file came from.
+    pub origin: ModelOrigin,
+    /// Whether its file is gone.
+    pub missing: bool,
+    /// Whether it suits this machine; none when its file can't be read.
+    pub advice: Option<AdviceView>,
+    /// The test of this model on this machine, when one was made.
+    pub bench: Option<BenchView>,
     /// Why it can't be used, when it can't.
     pub problem: Option<Problem>,
 }
@@ -197,6 +209,16 @@ pub enum AppNews {
         model: ModelId,
         /// All of them.
         models: Vec<ModelView>,
+    },
+    /// Downloads were added, ended, or taken off the list.
+    DownloadsChanged {
+        /// All of them, the oldest first.
+        downloads: Vec<DownloadView>,
+    },
+    /// A download got further or changed its state; a few times a second at most.
+    DownloadChanged {
+        /// The download as it is now.
+        download: Box<DownloadView>,
     },
     /// The list of vaults changed.
     VaultsChanged {

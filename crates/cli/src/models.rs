@@ -27,7 +27,7 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
             if json { value(&model)? } else { data(&format!("added {}", line(&model))) }
         }
         Models::Rm { id } => {
-            engine.remove_model(&id.as_str().into())?;
+            engine.remove_model(&id.as_str().into()).await?;
             data(&format!("removed {id}; its file stays"))
         }
         Models::Use { id } => {

@@ -1,6 +1,6 @@
 //! The model list.
 
-use lectern_app::view::{ModelView, Problem};
+use lectern_app::view::{ModelView, Problem, RemovedModel};
 use lectern_core::ModelId;
 use tauri::AppHandle;
 use tauri_plugin_dialog::DialogExt;
@@ -21,6 +21,6 @@ pub async fn add_model(app: AppHandle, desk: Desk<'_>) -> Result<Option<ModelVie
 }
 
 #[tauri::command]
-pub async fn remove_model(desk: Desk<'_>, id: ModelId) -> Result<(), Problem> {
-    desk.engine().await?.remove_model(&id)
+pub async fn remove_model(desk: Desk<'_>, id: ModelId) -> Result<RemovedModel, Problem> {
+    desk.engine().await?.remove_model(&id).await
 }

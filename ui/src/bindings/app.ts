@@ -1,6 +1,7 @@
 // All types of the app in one place; the files beside it are generated from Rust.
 export type * from "./app/audit";
 export type * from "./app/import";
+export type * from "./app/models";
 export type * from "./app/resources";
 export type * from "./app/servers";
 export type * from "./app/view";

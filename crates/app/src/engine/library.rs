@@ -2,6 +2,11 @@
 //!
 //! Invariant: what is chosen here is in the settings before anyone is told.
 
+mod folders;
+mod hub;
+mod machine;
+mod removal;
+
 use std::path::Path;
 
 use lectern_core::ModelId;
@@ -58,21 +63,6 @@ impl Engine {
         self.state().settings = settings;
         self.tell_models();
         Ok(self.0.models.view(&model))
-    }
-
-    /// Takes a model off the list; its file stays. The starter takes over when it was the chosen one.
-    pub fn remove_model(&self, id: &ModelId) -> Result<(), Problem> {
-        let (settings, removed) = Settings::change(&self.0.home, |settings| models::remove(settings, id))?;
-        removed?;
-        {
-            let mut state = self.state();
-            state.settings = settings;
-            if state.model.id == *id {
-                state.model = models::of_settings(&state.settings).swap_remove(0);
-            }
-        }
-        self.tell_models();
-        Ok(())
     }
 
     /// Adds a folder of notes and starts its server.

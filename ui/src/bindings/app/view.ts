@@ -3,6 +3,7 @@ import type { Event } from "../core/event";
 import type { ConversationId, MessageId, ModelId, ServerId, TurnId } from "../core/ids";
 import type { Message } from "../core/message";
 import type { ToolMode } from "../core/model";
+import type { AdviceView, BenchView, DownloadView, ModelOrigin } from "./models";
 import type { Attachment, PromptRun } from "./resources";
 import type { ServerView } from "./servers";
 
@@ -25,7 +26,15 @@ model: ModelId,
 /**
  * All of them.
  */
-models: Array<ModelView>, } | { "type": "vaults_changed", 
+models: Array<ModelView>, } | { "type": "downloads_changed", 
+/**
+ * All of them, the oldest first.
+ */
+downloads: Array<DownloadView>, } | { "type": "download_changed", 
+/**
+ * The download as it is now.
+ */
+download: DownloadView, } | { "type": "vaults_changed", 
 /**
  * All of them.
  */
@@ -55,6 +64,10 @@ model: ModelId,
  * All models.
  */
 models: Array<ModelView>, 
+/**
+ * All downloads of models, the oldest first.
+ */
+downloads: Array<DownloadView>, 
 /**
  * All servers.
  */
@@ -145,7 +158,7 @@ name: string,
  */
 path: string | null, 
 /**
- * Size of the file in bytes.
+ * Size in bytes, all files of a split model together.
  */
 size: number | null, 
 /**
@@ -172,6 +185,22 @@ tool_mode: ToolMode,
  * Whether it is the small built-in one.
  */
 starter: boolean, 
+/**
+ * Where its file came from.
+ */
+origin: ModelOrigin, 
+/**
+ * Whether its file is gone.
+ */
+missing: boolean, 
+/**
+ * Whether it suits this machine; none when its file can't be read.
+ */
+advice: AdviceView | null, 
+/**
+ * The test of this model on this machine, when one was made.
+ */
+bench: BenchView | null, 
 /**
  * Why it can't be used, when it can't.
  */

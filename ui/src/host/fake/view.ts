@@ -14,6 +14,10 @@ export function starter(): ModelView {
     context_length: 4096,
     tool_mode: "native",
     starter: true,
+    origin: "built_in",
+    missing: false,
+    advice: null,
+    bench: null,
     problem: null,
   };
 }
@@ -29,6 +33,7 @@ export function extraModel(): ModelView {
     quantisation: "Q4_K_M",
     context_length: 131_072,
     starter: false,
+    origin: "file",
   };
 }
 
@@ -61,6 +66,7 @@ export function appView(change: Partial<AppView>): AppView {
     home: "/home/lena/.local/share/lectern",
     model: "starter",
     models: [starter(), extraModel(), brokenModel()],
+    downloads: [],
     servers: [notes, everything, files],
     vaults: [{ path: "/home/lena/.local/share/lectern/sample-vault", server: "notes", sample: true }],
     ...change,
