@@ -19,6 +19,11 @@ common_chat_templates_inputs read_request(const common_json & request) {
     in.add_generation_prompt = request.value("add_generation_prompt", true);
     in.enable_thinking       = request.value("enable_thinking", true);
     in.reasoning_format      = COMMON_REASONING_FORMAT_AUTO;
+    if (request.contains("kwargs")) {
+        for (const auto & pair : request.at("kwargs").items()) {
+            in.chat_template_kwargs[pair.key()] = pair.value().dump();
+        }
+    }
     if (request.contains("json_schema")) {
         in.json_schema = request.at("json_schema").dump();
     }

@@ -73,6 +73,9 @@ void add_thinking(const llama_vocab * vocab, const common_chat_params & params, 
     out.reasoning_budget_forced = out.reasoning_budget_end.front();
 }
 
+// How far back tokens are counted that stand in the reply.
+const int32_t WHOLE_REPLY = 16384;
+
 common_params_sampling read_options(const common_json & options) {
     common_params_sampling out;
     out.no_perf        = true;
@@ -81,7 +84,13 @@ common_params_sampling read_options(const common_json & options) {
     out.top_k          = options.value("top_k", out.top_k);
     out.top_p          = options.value("top_p", out.top_p);
     out.min_p          = options.value("min_p", out.min_p);
-    out.penalty_repeat = options.value("repeat_penalty", out.penalty_repeat);
+    out.penalty_repeat  = options.value("repeat_penalty", out.penalty_repeat);
+    out.penalty_freq    = options.value("frequency_penalty", out.penalty_freq);
+    out.penalty_present = options.value("presence_penalty", out.penalty_present);
+    if (out.penalty_freq != 0.0f || out.penalty_present != 0.0f) {
+        out.penalty_last_n = WHOLE_REPLY;
+    }
+    out.reasoning_budget_tokens = options.value("thinking_budget", out.reasoning_budget_tokens);
     return out;
 }
 
@@ -98,7 +107,6 @@ void add_grammar(const llama_vocab * vocab, const common_chat_params & params, c
     out.grammar_lazy      = params.grammar_lazy;
     out.generation_prompt = params.generation_prompt;
     add_triggers(vocab, params, out);
-    add_thinking(vocab, params, out);
 }
 
 } // namespace
@@ -111,11 +119,17 @@ lectern_sampler * lectern_sampler_new(const llama_model * model, const lectern_f
     *error                = lectern::guarded([&]() -> char * {
         auto given  = common_json::parse(options);
         auto params = read_options(given);
+        auto vocab  = llama_model_get_vocab(model);
         auto grammar = given.value("grammar", "");
         if (!grammar.empty()) {
             params.grammar = { COMMON_GRAMMAR_TYPE_USER, with_readable_numbers(grammar) };
         } else if (format != nullptr) {
-            add_grammar(llama_model_get_vocab(model), format->params, given.value("root", ""), params);
+            auto root = given.value("root", "");
+            add_grammar(vocab, format->params, root, params);
+            if (root.empty()) {
+                params.generation_prompt = format->params.generation_prompt;
+                add_thinking(vocab, format->params, params);
+            }
         }
         common_sampler_ptr sampler(common_sampler_init(model, params));
         out = new lectern_sampler{ std::move(sampler) };

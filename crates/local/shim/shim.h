@@ -25,7 +25,7 @@ void lectern_templates_free(struct lectern_templates * templates);
 char * lectern_templates_describe(const struct lectern_templates * templates);
 
 // Request: {messages, tools, tool_choice, parallel_tool_calls, json_schema, enable_thinking,
-// add_generation_prompt}. Gives {"prompt", "generation_prompt", ...}; *format then holds what parsing and
+// add_generation_prompt, kwargs}. Gives {"prompt", "generation_prompt", ...}; *format then holds what parsing and
 // sampling need. On failure {"error"} and *format stays null.
 char * lectern_apply(const struct lectern_templates * templates, const char * request,
                      struct lectern_format ** format);
@@ -34,7 +34,8 @@ char * lectern_format_parse(const struct lectern_format * format, const char * t
                             int32_t partial);
 void lectern_format_free(struct lectern_format * format);
 
-// Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, root, grammar}. A `root` replaces the start
+// Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty,
+// thinking_budget, root, grammar}. A `root` replaces the start
 // rule of the format's grammar, a `grammar` the whole; neither is then advanced over the generation prompt. On
 // failure null, and *error is set.
 struct lectern_sampler * lectern_sampler_new(const struct llama_model * model,

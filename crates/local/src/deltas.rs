@@ -35,7 +35,7 @@ impl Deltas {
         let free = || FreeText::new(tools.iter().cloned());
         let reader = match form {
             _ if tools.is_empty() => Reader::Plain,
-            Form::Prompted => Reader::Prompted(free()),
+            Form::Prompted(_) => Reader::Prompted(free()),
             Form::Native => Reader::Rescue { free: free(), held: String::new(), calls: Vec::new() },
         };
         Self { reader, tools, spoken: Spoken::default(), native: Vec::new() }
@@ -188,6 +188,7 @@ fn call_of(piece: FreeTextPiece) -> Option<TextCall> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::CallForm;
 
     fn run(form: Form, texts: &[&str]) -> (Vec<String>, Spoken) {
         let mut deltas = Deltas::new(form, vec!["search".into(), "now".into()]);
@@ -221,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_prompted_model_may_speak_first() {
-        let (said, _) = run(Form::Prompted, &["I look.\n<tool", "_call>{\"name\": \"now\"}</tool_call>"]);
+        let (said, _) =
+            run(Form::Prompted(CallForm::Json), &["I look.\n<tool", "_call>{\"name\": \"now\"}</tool_call>"]);
         assert_eq!(said, ["I look.", "call now"]);
     }
 

@@ -5,6 +5,7 @@
 
 mod child;
 mod deltas;
+mod format;
 pub mod gguf;
 mod messages;
 mod model;
@@ -17,6 +18,7 @@ mod tools;
 mod worker;
 
 pub use child::WorkerCommand;
+pub use format::{CallForm, FormatOptions};
 pub use gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
 pub use model::{LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};

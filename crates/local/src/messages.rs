@@ -4,20 +4,22 @@
 
 use lectern_core::message::text_of;
 use lectern_core::{
-    AssistantMessage, ChatRequest, Message, Part, ToolCall, ToolOutcome, ToolResult, ToolSpec, UserMessage,
+    AssistantMessage, ChatRequest, Message, Part, ToolCall, ToolOutcome, ToolPlacement, ToolResult, ToolSpec,
+    UserMessage,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::prompted::instructions;
+use crate::format::CallForm;
+use crate::prompted::{instructions, written_calls};
 
 /// How tools are brought to the model in this request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Through the template.
     Native,
-    /// In the instructions.
-    Prompted,
+    /// In the instructions, calls written so.
+    Prompted(CallForm),
 }
 
 /// Tools in OpenAI's shape.
@@ -36,37 +38,59 @@ pub(crate) fn tools_of(specs: &[ToolSpec]) -> Vec<Value> {
 }
 
 /// The messages of a request.
+///
+/// What changes from request to request is written into the last user message: its question stands first, so that
+/// the evaluated history stays good up to there. In the next turn that message has become history and is written
+/// without it; what follows it is then evaluated once more, and nothing before it.
 pub(crate) fn messages_of(request: &ChatRequest, form: Form) -> Vec<Value> {
     let mut out = Vec::new();
-    let mut system = request.system.clone().unwrap_or_default();
-    if form == Form::Prompted && !request.tools.is_empty() {
-        if !system.is_empty() {
-            system.push_str("\n\n");
-        }
-        system.push_str(&instructions(&tools_of(&request.tools)));
-    }
-    if !system.is_empty() {
-        out.push(json!({ "role": "system", "content": system }));
+    let described = described_tools(request, form);
+    let (before, last) = match request.tool_placement {
+        ToolPlacement::System => (described, None),
+        ToolPlacement::LastUser => (None, described),
+    };
+    let system: Vec<&str> = request.system.iter().chain(&before).map(String::as_str).collect();
+    if !system.concat().is_empty() {
+        out.push(json!({ "role": "system", "content": system.join("\n\n") }));
     }
     let mut ids = CallIds::default();
-    for message in &request.messages {
+    let last_user = request.messages.iter().rposition(|message| matches!(message, Message::User(_)));
+    let volatile: Vec<&String> = last.iter().chain(&request.tail).filter(|text| !text.is_empty()).collect();
+    for (place, message) in request.messages.iter().enumerate() {
         let value = match (message, form) {
-            (Message::User(user), _) => json!({ "role": "user", "content": user_text(user) }),
+            (Message::User(user), _) => {
+                let mut text = user_text(user);
+                for more in volatile.iter().filter(|_| Some(place) == last_user) {
+                    text.push_str("\n\n");
+                    text.push_str(more);
+                }
+                json!({ "role": "user", "content": text })
+            }
             (Message::Assistant(assistant), Form::Native) => native_reply(assistant, &mut ids),
-            (Message::Assistant(assistant), Form::Prompted) => prompted_reply(assistant),
+            (Message::Assistant(assistant), Form::Prompted(form)) => prompted_reply(assistant, form),
             (Message::Tool(result), Form::Native) => native_result(result, &mut ids),
-            (Message::Tool(result), Form::Prompted) => prompted_result(result),
+            (Message::Tool(result), Form::Prompted(_)) => prompted_result(result),
         };
         push(&mut out, value, form);
     }
     out
 }
 
+/// The tools in our words, for a model whose template has none.
+fn described_tools(request: &ChatRequest, form: Form) -> Option<String> {
+    match form {
+        Form::Prompted(form) if !request.tools.is_empty() => {
+            Some(instructions(&tools_of(&request.tools), form))
+        }
+        Form::Prompted(_) | Form::Native => None,
+    }
+}
+
 /// Templates without tools want users and assistants to take turns, so results and questions are joined.
 fn push(out: &mut Vec<Value>, value: Value, form: Form) {
     let both_users = |last: &Value| last["role"] == "user" && value["role"] == "user";
     match out.last_mut() {
-        Some(last) if form == Form::Prompted && both_users(last) => {
+        Some(last) if form != Form::Native && both_users(last) => {
             let joined = format!("{}\n{}", text_at(last), text_at(&value));
             last["content"] = Value::String(joined);
         }
@@ -118,14 +142,14 @@ fn arguments_text(call: &ToolCall) -> String {
     Value::Object(call.arguments.clone()).to_string()
 }
 
-fn prompted_reply(reply: &AssistantMessage) -> Value {
+fn prompted_reply(reply: &AssistantMessage, form: CallForm) -> Value {
     let mut text = reply.text();
-    for call in reply.tool_calls() {
+    let calls: Vec<_> = reply.tool_calls().map(|call| (call.tool.as_str(), &call.arguments)).collect();
+    if !calls.is_empty() {
         if !text.is_empty() {
             text.push('\n');
         }
-        let written = json!({ "name": call.tool.as_str(), "arguments": call.arguments });
-        text.push_str(&format!("<tool_call>\n{written}\n</tool_call>"));
+        text.push_str(&written_calls(&calls, form));
     }
     with_raw(json!({ "role": "assistant", "content": text }), reply)
 }

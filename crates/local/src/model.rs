@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::child::{Child, WorkerCommand};
+use crate::format::FormatOptions;
 use crate::gguf::{ModelFileError, USUAL_CONTEXT};
 use crate::protocol::{Misbehaviour, Request};
 use crate::speed::SpeedOptions;
@@ -28,6 +29,8 @@ pub struct LocalOptions {
     pub context: Option<u32>,
     /// How it uses the machine.
     pub speed: SpeedOptions,
+    /// What replaces the file's own format.
+    pub format: FormatOptions,
 }
 
 /// A model in a file on this machine.
@@ -43,6 +46,7 @@ struct Shared {
     command: WorkerCommand,
     context: u32,
     speed: SpeedOptions,
+    format: FormatOptions,
     tools: ToolSupport,
     worker: Mutex<Worker>,
 }
@@ -62,7 +66,7 @@ impl LocalModel {
         options: LocalOptions,
         command: WorkerCommand,
     ) -> Result<Self, ModelFileError> {
-        let (file, child) = inspect_with(path, &command).await?;
+        let (file, child) = inspect_with(path, options.format.template.as_deref(), &command).await?;
         let trained = file.info.context_length.max(1);
         let context = options.context.unwrap_or(USUAL_CONTEXT).clamp(1, trained);
         let info = ModelInfo {
@@ -81,6 +85,7 @@ impl LocalModel {
             command,
             context,
             speed: options.speed,
+            format: options.format,
             tools: file.tools,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
         };

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::format::FormatOptions;
 use crate::parse::ParsedText;
 use crate::speed::SpeedOptions;
 
@@ -39,6 +40,9 @@ pub(crate) struct Load {
     pub(crate) context: u32,
     /// What is unset is chosen by the worker.
     pub(crate) speed: SpeedOptions,
+    /// What replaces the file's own format.
+    #[serde(default)]
+    pub(crate) format: FormatOptions,
 }
 
 /// Stream one reply.
@@ -52,9 +56,39 @@ pub(crate) struct Generate {
     /// Tools in OpenAI's shape.
     pub(crate) tools: Vec<Value>,
     pub(crate) choice: Choice,
-    /// Constrains the text of the answer.
-    pub(crate) json_schema: Option<Value>,
+    /// Whether the tools are described with the last user message, not before the history.
+    #[serde(default)]
+    pub(crate) tools_last: bool,
+    /// Constrains the reply.
+    #[serde(default)]
+    pub(crate) answer: Answer,
+    #[serde(default)]
+    pub(crate) thinking: Thinking,
     pub(crate) sampling: SamplingOptions,
+}
+
+/// What the whole reply is held to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// Nothing.
+    #[default]
+    Free,
+    /// A call, written as JSON of this schema.
+    Call(Value),
+    /// Text: JSON of this schema.
+    JsonSchema(Value),
+    /// Text of this grammar (GBNF).
+    Grammar(String),
+}
+
+/// Whether and how long the model thinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Thinking {
+    pub(crate) enabled: Option<bool>,
+    /// Tokens at most.
+    pub(crate) budget: Option<u32>,
 }
 
 /// Whether tools may, must or must not be called.
@@ -76,6 +110,8 @@ pub(crate) struct SamplingOptions {
     pub(crate) top_k: Option<u32>,
     pub(crate) min_p: Option<f32>,
     pub(crate) repeat_penalty: Option<f32>,
+    pub(crate) frequency_penalty: Option<f32>,
+    pub(crate) presence_penalty: Option<f32>,
     pub(crate) seed: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) stop: Vec<String>,

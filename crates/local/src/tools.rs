@@ -39,12 +39,13 @@ pub struct Inspection {
 
 /// Looks at a model file: header first, then its template, in a worker.
 pub async fn inspect(path: &Path, command: &WorkerCommand) -> Result<Inspection, ModelFileError> {
-    inspect_with(path, command).await.map(|(inspection, _)| inspection)
+    inspect_with(path, None, command).await.map(|(inspection, _)| inspection)
 }
 
-/// The same; the worker may be used on.
+/// The same, with another template than the file's; the worker may be used on.
 pub(crate) async fn inspect_with(
     path: &Path,
+    template: Option<&str>,
     command: &WorkerCommand,
 ) -> Result<(Inspection, Child), ModelFileError> {
     let fault = |fault: FileFault| ModelFileError::new(path, fault);
@@ -54,7 +55,7 @@ pub(crate) async fn inspect_with(
         .map_err(|error| fault(FileFault::Refused(error.to_string())))??;
     let start = || Child::start(command).map_err(|error| fault(FileFault::Io(error)));
     let mut child = start()?;
-    let template = info.template.clone();
+    let template = template.map(str::to_owned).or_else(|| info.template.clone());
     let mut out = Inspection {
         info,
         tools: ToolSupport::Prompted,

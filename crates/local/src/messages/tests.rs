@@ -61,7 +61,7 @@ fn native_messages_keep_calls_and_results_apart() {
 fn prompted_messages_take_turns() {
     let mut history = history();
     history.push(Message::User(UserMessage::text("And?")));
-    let messages = messages_of(&request(history), Form::Prompted);
+    let messages = messages_of(&request(history), Form::Prompted(CallForm::Json));
     let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert!(messages[2]["content"].as_str().unwrap().ends_with("</tool_call>"));

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{
-    ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ToolChoice, ToolMode, Usage,
+    AnswerForm, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, Sampling, ToolChoice, ToolMode,
+    ToolPlacement, Usage,
 };
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
@@ -20,7 +21,9 @@ use crate::deltas::Deltas;
 use crate::gguf::{FileFault, ModelFileError, read_info};
 use crate::messages::{Form, messages_of, provider_data, tools_of};
 use crate::prompted::any_call_schema;
-use crate::protocol::{Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, WorkerError};
+use crate::protocol::{
+    Answer, Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, Thinking, WorkerError,
+};
 use crate::tools::ToolSupport;
 
 /// What a cancelled reply waits for the worker's last words.
@@ -67,7 +70,9 @@ impl ReplyTask {
     ) -> Self {
         let form = match (request.tool_mode, shared.tools) {
             (ToolMode::Native | ToolMode::Off, ToolSupport::Native) => Form::Native,
-            (ToolMode::Prompted, _) | (_, ToolSupport::Prompted) => Form::Prompted,
+            (ToolMode::Prompted, _) | (_, ToolSupport::Prompted) => {
+                Form::Prompted(shared.format.call_form.unwrap_or_default())
+            }
         };
         let mut request = request;
         if request.tool_mode == ToolMode::Off {
@@ -169,7 +174,8 @@ impl ReplyTask {
         let (path, context, speed) =
             (self.shared.path.clone(), self.shared.context, self.shared.speed.clone());
         let job = child.next_job();
-        child.send(&Request::Load(Load { job, path, context, speed })).await;
+        let format = self.shared.format.clone();
+        child.send(&Request::Load(Load { job, path, context, speed, format })).await;
         self.send(Ok(Delta::Loading(0.0)));
         loop {
             match self.wait(child, job, Some(SILENT_LOAD)).await {
@@ -244,34 +250,38 @@ impl ReplyTask {
             ToolChoice::Required => Choice::Required,
             ToolChoice::Tool(name) => Choice::Tool(name.0.clone()),
         };
-        let (native_tools, json_schema) = match self.form {
-            Form::Native => (tools, None),
-            Form::Prompted => (Vec::new(), forced_schema(&tools, &choice)),
+        let called = match self.form {
+            Form::Native => None,
+            Form::Prompted(_) => forced_schema(&tools, &choice),
         };
-        let given = &self.request.sampling;
-        let mut stop = given.stop.clone();
-        if self.form == Form::Prompted && !self.request.tools.is_empty() {
-            // A model that goes on here invents the result of its call.
-            stop.push("<tool_response>".to_owned());
-        }
+        let answer = match (&self.request.answer, called) {
+            (AnswerForm::JsonSchema(schema), _) => Answer::JsonSchema(schema.clone()),
+            (AnswerForm::Grammar(grammar), _) => Answer::Grammar(grammar.clone()),
+            (AnswerForm::Free, Some(schema)) => Answer::Call(schema),
+            (AnswerForm::Free, None) => Answer::Free,
+        };
+        let thinking = self.request.thinking;
         Generate {
             job,
             conversation: self.request.conversation.0.clone(),
             messages: messages_of(&self.request, self.form),
-            tools: native_tools,
+            tools: if self.form == Form::Native { tools } else { Vec::new() },
             choice,
-            json_schema,
-            sampling: SamplingOptions {
-                temperature: given.temperature,
-                top_p: given.top_p,
-                top_k: given.top_k,
-                min_p: given.min_p,
-                repeat_penalty: None,
-                seed: given.seed,
-                max_tokens: given.max_tokens,
-                stop,
-            },
+            tools_last: self.request.tool_placement == ToolPlacement::LastUser,
+            answer,
+            thinking: Thinking { enabled: thinking.enabled, budget: thinking.budget },
+            sampling: sampling_of(&self.request.sampling, self.stops()),
         }
+    }
+
+    /// Texts that end this reply: the request's, the model's, and what begins an invented result.
+    fn stops(&self) -> Vec<String> {
+        let mut stop = self.request.sampling.stop.clone();
+        stop.extend(self.shared.format.stop.iter().cloned());
+        if matches!(self.form, Form::Prompted(_)) && !self.request.tools.is_empty() {
+            stop.push("<tool_response>".to_owned());
+        }
+        stop
     }
 
     fn done(&mut self, done: &Done) {
@@ -334,6 +344,21 @@ async fn last_event(child: &mut Child, job: u64) -> Option<Event> {
         if matches!(event, Event::Done(_) | Event::Failed { .. } | Event::Loaded { .. }) {
             return Some(event);
         }
+    }
+}
+
+fn sampling_of(given: &Sampling, stop: Vec<String>) -> SamplingOptions {
+    SamplingOptions {
+        temperature: given.temperature,
+        top_p: given.top_p,
+        top_k: given.top_k,
+        min_p: given.min_p,
+        repeat_penalty: given.repeat_penalty,
+        frequency_penalty: given.frequency_penalty,
+        presence_penalty: given.presence_penalty,
+        seed: given.seed,
+        max_tokens: given.max_tokens,
+        stop,
     }
 }
 

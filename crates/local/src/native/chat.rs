@@ -32,9 +32,9 @@ struct Description {
 }
 
 impl Templates {
-    /// The templates of a loaded model.
-    pub(crate) fn of_model(model: &LlamaModel) -> Result<Self, NativeError> {
-        Self::new(raw(model), "", "", "")
+    /// The templates of a loaded model, or a text in their place.
+    pub(crate) fn of_model(model: &LlamaModel, source: Option<&str>) -> Result<Self, NativeError> {
+        Self::new(raw(model), source.unwrap_or_default(), "", "")
     }
 
     /// A template from its text.
@@ -72,6 +72,11 @@ impl Templates {
     /// Whether the template can hold several calls in one message.
     pub(crate) fn knows_parallel_calls(&self) -> bool {
         self.cap("supports_parallel_tool_calls")
+    }
+
+    /// Whether the model can be told how hard to think.
+    pub(crate) fn knows_effort(&self) -> bool {
+        self.cap("supports_reasoning_effort")
     }
 
     fn cap(&self, name: &str) -> bool {

@@ -24,6 +24,13 @@ pub(crate) struct SamplerOptions {
     pub(crate) min_p: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeat_penalty: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) frequency_penalty: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) presence_penalty: Option<f32>,
+    /// Tokens of thinking at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) thinking_budget: Option<i32>,
     /// A rule of the grammar to begin with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) root: Option<String>,

@@ -1,14 +1,25 @@
 //! How tools are described to a model whose template knows none.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::format::CallForm;
+
+const JSON_FORM: &str = "<tool_call>\n{\"name\": \"the tool's name\", \"arguments\": {\"argument\": \"value\"}}\n\
+                         </tool_call>\n\
+                         Then stop and wait for the result. Several calls may follow each other.";
+const PYTHONIC_FORM: &str = "[name_of_the_tool(argument='value', other_argument=1)]\n\
+                             Then stop and wait for the result. Several calls stand in the same brackets, with \
+                             commas between them.";
 
 /// The instructions that list the tools and the form of a call.
-pub fn instructions(tools: &[Value]) -> String {
-    let mut out = String::from(
-        "You can use tools. To call a tool, answer with nothing but the call, in this form:\n\
-         <tool_call>\n{\"name\": \"the tool's name\", \"arguments\": {\"argument\": \"value\"}}\n</tool_call>\n\
-         Then stop and wait for the result. Several calls may follow each other. When you know enough, answer \
-         in plain text.\n\nThe tools:\n",
+pub fn instructions(tools: &[Value], form: CallForm) -> String {
+    let form = match form {
+        CallForm::Json => JSON_FORM,
+        CallForm::Pythonic => PYTHONIC_FORM,
+    };
+    let mut out = format!(
+        "You can use tools. To call a tool, answer with nothing but the call, in this form:\n{form} When you know \
+         enough, answer in plain text.\n\nThe tools:\n"
     );
     for tool in tools {
         if let Some(function) = tool.get("function") {
@@ -16,6 +27,59 @@ pub fn instructions(tools: &[Value]) -> String {
             out.push('\n');
         }
     }
+    out
+}
+
+/// Calls as the instructions want them written: names and arguments.
+pub fn written_calls(calls: &[(&str, &Map<String, Value>)], form: CallForm) -> String {
+    match form {
+        CallForm::Json => {
+            let one = |(name, arguments): &(&str, &Map<String, Value>)| {
+                format!("<tool_call>\n{}\n</tool_call>", json!({ "name": name, "arguments": arguments }))
+            };
+            calls.iter().map(one).collect::<Vec<_>>().join("\n")
+        }
+        CallForm::Pythonic => {
+            let one = |(name, arguments): &(&str, &Map<String, Value>)| {
+                let arguments: Vec<String> =
+                    arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
+                format!("{name}({})", arguments.join(", "))
+            };
+            format!("[{}]", calls.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A value as Python writes it.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let one = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), literal(value));
+            format!("{{{}}}", fields.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("'");
+    for letter in text.chars() {
+        match letter {
+            '\'' => out.push_str("\\'"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            letter if letter.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            letter => out.push(letter),
+        }
+    }
+    out.push('\'');
     out
 }
 

@@ -10,7 +10,7 @@ mod pythonic;
 mod scan;
 mod stream;
 
-pub use instructions::instructions;
+pub use instructions::{instructions, written_calls};
 pub use stream::{FreeText, FreeTextPiece, parse_free_text};
 
 pub(crate) use instructions::any_call_schema;

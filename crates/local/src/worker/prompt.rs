@@ -11,11 +11,11 @@ use super::protect::{Protector, cut};
 use super::slots::Slot;
 use crate::native::{Applied, Format, NativeError, Templates};
 use crate::prompted::any_call_schema;
-use crate::protocol::{Choice, Generate, WorkerError};
+use crate::protocol::{Answer, Choice, Generate, WorkerError};
 
 /// Renders and tokenizes for one model.
 pub(super) struct Renderer<'model> {
-    model: &'model LlamaModel,
+    pub(super) model: &'model LlamaModel,
     pub(super) templates: Templates,
     protector: Protector,
 }
@@ -40,14 +40,17 @@ pub(super) enum Force {
     Rule(String),
     /// As JSON: with this grammar.
     Json(String),
+    /// No call: an answer of this grammar.
+    Answer(String),
 }
 
 /// Marks the reply whose end is looked for. A private-use character, like the mark of typed tokens.
 const REPLY_MARK: char = '\u{10ff02}';
 
 impl<'model> Renderer<'model> {
-    pub(super) fn new(model: &'model LlamaModel) -> Result<Self, NativeError> {
-        let templates = Templates::of_model(model)?;
+    /// For a model, with a template in place of its own.
+    pub(super) fn new(model: &'model LlamaModel, template: Option<&str>) -> Result<Self, NativeError> {
+        let templates = Templates::of_model(model, template)?;
         let protector = Protector::new(marker_texts(model, &templates.source));
         Ok(Self { model, templates, protector })
     }
@@ -64,35 +67,69 @@ impl<'model> Renderer<'model> {
         for tool in &mut tools {
             protected |= self.protector.protect_tool(tool);
         }
-        let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced);
+        let answers = matches!(request.answer, Answer::JsonSchema(_) | Answer::Grammar(_));
+        // A model that must call or answer in a form at once has no time to think.
+        let thinks = request.thinking.enabled.unwrap_or(true) && !forced && !answers;
+        let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, thinks);
         let choice = if request.choice == Choice::None { "none" } else { "auto" };
         let (applied, format) = self.apply(&body(&tools, choice))?;
         let tokens = self.tokens(&applied.prompt, &body(&tools, choice), request, slot);
         let base =
             applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
         let mut prompt = self.with_format(tokens, base, &applied, format);
-        if forced {
+        if forced && !answers {
             self.force(&mut prompt, request, body)?;
         } else if protected {
             // Grammar and parser must know the tools as they are.
             (_, prompt.format) = self.apply(&body(&request.tools, choice))?;
         }
-        if let Some(schema) = &request.json_schema {
-            prompt.force = Some(json_grammar(schema)?);
+        match &request.answer {
+            Answer::Free => {}
+            Answer::Call(schema) => prompt.force = Some(Force::Json(json_grammar(schema)?)),
+            Answer::JsonSchema(schema) => prompt.force = Some(Force::Answer(json_grammar(schema)?)),
+            Answer::Grammar(grammar) => prompt.force = Some(Force::Answer(grammar.clone())),
+        }
+        if answers {
+            self.open_answer(&mut prompt, &applied, body(&tools, choice));
         }
         prompt.stops.extend(request.sampling.stop.iter().cloned());
         Ok(prompt)
     }
 
-    fn body(&self, messages: &[Value], tools: &[Value], choice: &str, forced: bool) -> Value {
-        json!({
+    fn body(&self, messages: &[Value], tools: &[Value], choice: &str, forced: bool, thinks: bool) -> Value {
+        let mut body = json!({
             "messages": messages,
             "tools": tools,
             "tool_choice": choice,
             "parallel_tool_calls": !forced && self.templates.knows_parallel_calls(),
-            // A model that must call at once has no time to think.
-            "enable_thinking": !forced,
-        })
+            "enable_thinking": thinks,
+        });
+        if !thinks && self.templates.knows_effort() {
+            body["kwargs"] = json!({ "reasoning_effort": "low" });
+        }
+        body
+    }
+
+    /// Lets the prompt end where the template begins an answer: behind an empty thought, in the channel for answers.
+    fn open_answer(&self, prompt: &mut Prompt, applied: &Applied, mut body: Value) {
+        if let Some(messages) = body["messages"].as_array_mut() {
+            messages.push(json!({ "role": "assistant", "content": REPLY_MARK.to_string() }));
+        }
+        body["add_generation_prompt"] = Value::Bool(false);
+        let Ok((answered, _)) = self.templates.apply(&body) else { return };
+        let opening = answered
+            .prompt
+            .strip_prefix(&prompt.base)
+            .and_then(|rest| rest.split_once(REPLY_MARK))
+            .map(|(opening, _)| opening);
+        let generation = self.tokenize(&applied.generation_prompt);
+        if let Some(opening) = opening
+            && opening != applied.generation_prompt
+            && prompt.tokens.ends_with(&generation)
+        {
+            prompt.tokens.truncate(prompt.tokens.len() - generation.len());
+            prompt.tokens.extend(self.tokenize(opening));
+        }
     }
 
     fn with_format(
@@ -240,12 +277,12 @@ fn mark(reply: &mut Value) -> Option<usize> {
 
 /// Holds any model to one call, written as JSON.
 pub(super) fn json_force(request: &Generate) -> Result<Force, WorkerError> {
-    json_grammar(&any_call_schema(&callable(&request.tools, &request.choice)))
+    json_grammar(&any_call_schema(&callable(&request.tools, &request.choice))).map(Force::Json)
 }
 
-fn json_grammar(schema: &Value) -> Result<Force, WorkerError> {
-    llama_cpp_2::json_schema_to_grammar(&schema.to_string()).map(Force::Json).map_err(|error| {
-        WorkerError::Refused { reason: format!("the schema of a tool cannot be used: {error}") }
+fn json_grammar(schema: &Value) -> Result<String, WorkerError> {
+    llama_cpp_2::json_schema_to_grammar(&schema.to_string()).map_err(|error| WorkerError::Refused {
+        reason: format!("the schema of a tool cannot be used: {error}"),
     })
 }
 

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::slots::Record;
 use super::text::TextStream;
 use super::verbatim::Verbatim;
-use crate::native::Sampler;
+use crate::native::{ParsedMessage, Sampler};
 use crate::protocol::{Event, Finish, Generate, Misbehaviour, Piece, WorkerError, WorkerUsage};
 
 /// Parsing may take one part in this many of the time.
@@ -70,8 +70,12 @@ impl Reply<'_, '_> {
     /// short and comes whole: it may have to be written again.
     fn show(&mut self) {
         let began = Instant::now();
-        if began < self.next_parse || self.prompt.force.is_some() {
+        if began < self.next_parse || matches!(self.prompt.force, Some(Force::Rule(_) | Force::Json(_))) {
             return;
+        }
+        if let Some(Force::Answer(_)) = self.prompt.force {
+            let pieces = self.pieces.grow(&plain(self.text.text()), false);
+            return self.send(pieces);
         }
         // A text that cannot be parsed yet is shown later, at the latest at the end.
         if let Ok(message) = self.prompt.format.parse(self.text.text(), true) {
@@ -97,9 +101,14 @@ impl Reply<'_, '_> {
             // Written in another form than the template's: the next prompt renders it anew.
             return Ok(Written { finish, called: true, unread: Some(raw.clone()), raw });
         }
-        let parsed = self.prompt.format.parse(&raw, finish != Finish::Stop);
+        let parsed = match self.prompt.force {
+            Some(Force::Answer(_)) => Ok(plain(&raw)),
+            Some(Force::Rule(_) | Force::Json(_)) | None => {
+                self.prompt.format.parse(&raw, finish != Finish::Stop)
+            }
+        };
         let called = parsed.as_ref().is_ok_and(|message| !message.tool_calls.is_empty());
-        let again = finish == Finish::Stop && !called && self.prompt.force.is_some();
+        let again = finish == Finish::Stop && !called && matches!(self.prompt.force, Some(Force::Rule(_)));
         let mut unread = None;
         match parsed {
             // What was begun and is unreadable stays begun; nothing new is believed.
@@ -145,6 +154,11 @@ impl Reply<'_, '_> {
             | None => {}
         }
     }
+}
+
+/// An answer in a form is text, whatever it looks like.
+fn plain(text: &str) -> ParsedMessage {
+    ParsedMessage { content: text.to_owned(), ..ParsedMessage::default() }
 }
 
 /// How one attempt came out.

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
+use super::constraint::{sampler_of, with_detail_taken};
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
 use super::reply::{Reply, Written};
-use super::schemas::{Detail, with_detail};
 use super::slots::Slots;
 use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
-use crate::native::{Context, ContextOptions, DecodeError, NativeError, Sampler, SamplerOptions};
+use crate::native::{Context, ContextOptions, DecodeError, NativeError};
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
 
@@ -59,7 +59,7 @@ impl<'model> Session<'model> {
         };
         Ok(Self {
             model,
-            renderer: Renderer::new(model)?,
+            renderer: Renderer::new(model, load.format.template.as_deref())?,
             context: Context::new(model, options, abort.flag())?,
             slots: Slots::new(SEQUENCES),
             abort,
@@ -83,7 +83,7 @@ impl<'model> Session<'model> {
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
         let index = self.slots.of(&request.conversation);
-        let (request, mut prompt) = self.prompt(index, request)?;
+        let (request, mut prompt) = with_detail_taken(&self.renderer, request, &self.slots[index])?;
         let request = &request;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
         if prompt.tokens.is_empty() {
@@ -107,21 +107,6 @@ impl<'model> Session<'model> {
         Ok(Done { job: request.job, finish, usage, raw, unread })
     }
 
-    /// The prompt of a request, with tools as detailed as llama.cpp takes them.
-    fn prompt(&self, index: usize, request: &Generate) -> Result<(Generate, Prompt), WorkerError> {
-        let mut refused = None;
-        for detail in Detail::ALL {
-            let given = Generate { tools: with_detail(&request.tools, detail), ..request.clone() };
-            let prompt = self.renderer.prompt(&given, &self.slots[index]);
-            match prompt.and_then(|prompt| self.sampler(&given, &prompt).map(|_| prompt)) {
-                Ok(prompt) => return Ok((given, prompt)),
-                Err(error) if request.tools.is_empty() => return Err(error),
-                Err(error) => refused = refused.or(Some(error)),
-            }
-        }
-        Err(refused.unwrap_or(WorkerError::Cancelled))
-    }
-
     /// Evaluates the prompt and writes once.
     fn attempt(
         &mut self,
@@ -132,7 +117,7 @@ impl<'model> Session<'model> {
         output: &Output,
     ) -> Result<Written, WorkerError> {
         let started = Instant::now();
-        let sampler = self.sampler(request, prompt)?;
+        let sampler = sampler_of(self.model, request, prompt)?;
         usage.reused = count(self.prepare(index, prompt.tokens.clone()));
         let evaluated = self.evaluate(index, request.job, *usage, output);
         usage.prompt_ms += millis(started.elapsed());
@@ -156,28 +141,6 @@ impl<'model> Session<'model> {
         let finish = reply.run(usage);
         usage.generation_ms += millis(began.elapsed());
         reply.close(finish?)
-    }
-
-    fn sampler(&self, request: &Generate, prompt: &Prompt) -> Result<Sampler, WorkerError> {
-        let given = &request.sampling;
-        let (root, grammar) = match &prompt.force {
-            Some(Force::Rule(rule)) => (Some(rule.clone()), None),
-            Some(Force::Json(grammar)) => (None, Some(grammar.clone())),
-            None => (None, None),
-        };
-        let options = SamplerOptions {
-            seed: given.seed,
-            temperature: given.temperature,
-            top_k: given.top_k.map(|k| i32::try_from(k).unwrap_or(i32::MAX)),
-            top_p: given.top_p,
-            min_p: given.min_p,
-            repeat_penalty: given.repeat_penalty,
-            root,
-            grammar,
-        };
-        Sampler::new(self.model, Some(&prompt.format), &options).map_err(|error| WorkerError::Refused {
-            reason: format!("the grammar for these tools cannot be used: {error}"),
-        })
     }
 
     /// Makes the cache hold the beginning of these tokens and nothing else; gives its length.

@@ -9,6 +9,7 @@ mod figures;
 mod fixtures;
 mod recovery;
 mod replies;
+mod settings;
 mod starter;
 mod support;
 mod templates;
