@@ -64,6 +64,21 @@ pub struct File {
 
 const ALIGNMENT: usize = 32;
 
+impl Tensor {
+    /// The bytes that the header promises.
+    pub fn size(&self) -> u64 {
+        let (block, bytes) = match self.kind {
+            1 => (1, 2),
+            2 => (32, 18),
+            8 => (32, 34),
+            12 => (256, 144),
+            14 => (256, 210),
+            _ => (1, 4),
+        };
+        self.shape.iter().product::<u64>() / block * bytes
+    }
+}
+
 impl File {
     /// Sets a metadata value, in place when the key is there.
     pub fn set(&mut self, key: &str, value: Value) -> &mut Self {
@@ -121,10 +136,15 @@ impl File {
             }
             out.extend(tensor.kind.to_le_bytes());
             out.extend(tensor.offset.unwrap_or(offset).to_le_bytes());
-            offset += (tensor.data.len() * 4).next_multiple_of(ALIGNMENT) as u64;
+            offset += stored(tensor).next_multiple_of(ALIGNMENT as u64);
         }
         out
     }
+}
+
+/// A tensor without values is hollow.
+fn stored(tensor: &Tensor) -> u64 {
+    if tensor.data.is_empty() { tensor.size() } else { tensor.data.len() as u64 * 4 }
 }
 
 pub(crate) fn pad(out: &mut Vec<u8>) {

@@ -5,9 +5,11 @@
 mod broken;
 mod file;
 mod model;
+mod proportions;
 mod quoting;
 
 pub use broken::{Broken, Shape, broken};
 pub use file::{Array, File, Tensor, Value};
 pub use model::{CHATML, CHATML_TOOLS, Recipe, SPECIAL_TOKENS};
+pub use proportions::{Architecture, Proportions, kind};
 pub use quoting::{QUOTED_WORDS, QuotingModel, Size};

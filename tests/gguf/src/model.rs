@@ -144,7 +144,7 @@ fn tensor(name: String, shape: Vec<u64>, random: &mut Random) -> Tensor {
     Tensor { name, shape, kind: 0, data, offset: None }
 }
 
-fn vocabulary(more: &[String]) -> Vec<(String, Value)> {
+pub(crate) fn vocabulary(more: &[String]) -> Vec<(String, Value)> {
     let mut tokens: Vec<String> = (0..=255u8).map(|byte| byte_letter(byte).to_string()).collect();
     let mut kinds = vec![1; tokens.len()];
     for special in SPECIAL_TOKENS.into_iter().chain(more.iter().map(String::as_str)) {
@@ -193,7 +193,7 @@ impl Random {
     }
 
     /// Between -1 and 1.
-    fn next(&mut self) -> f32 {
+    pub(crate) fn next(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 }

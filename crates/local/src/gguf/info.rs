@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::ModelFileError;
 use super::read::{Header, read_header};
+use super::shape::ModelShape;
+use crate::memory::{MemoryPlan, predict};
 
 /// What a model file says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,16 +36,41 @@ pub struct ModelFileInfo {
     /// The chat template.
     #[serde(skip)]
     pub template: Option<String>,
+    /// What decides how much memory it takes; see [`crate::memory::predict`].
+    #[serde(skip)]
+    pub shape: ModelShape,
 }
 
 /// The context that [`ModelFileInfo::memory_bytes`] counts with, and the default one.
 pub(crate) const USUAL_CONTEXT: u32 = 8192;
+/// More parts than any split model has.
+const MOST_PARTS: i128 = 1000;
 
 /// Reads and checks a model file without loading it.
 pub fn read_info(path: &Path) -> Result<ModelFileInfo, ModelFileError> {
     let header = read_header(path).map_err(|fault| ModelFileError::new(path, fault))?;
     header.check().map_err(|fault| ModelFileError::new(path, fault))?;
-    Ok(describe(path, &header))
+    let whole = with_parts(path, &header);
+    let mut info = describe(path, &header);
+    info.shape = ModelShape::of(whole.as_ref().unwrap_or(&header));
+    let context = info.context_length.min(USUAL_CONTEXT);
+    info.memory_bytes = predict(&info.shape, &MemoryPlan { context, ..MemoryPlan::default() }).total;
+    Ok(info)
+}
+
+/// The header with the tensors of all parts, when the model is split. A part that cannot be read is left out: the
+/// load says so.
+fn with_parts(path: &Path, header: &Header) -> Option<Header> {
+    let count = header.int("split.count").filter(|count| (2..=MOST_PARTS).contains(count))?;
+    let name = path.file_name()?.to_str()?;
+    let stem = name.strip_suffix(&format!("-00001-of-{count:05}.gguf"))?;
+    let parts = (2..=count).map(|part| path.with_file_name(format!("{stem}-{part:05}-of-{count:05}.gguf")));
+    let mut whole = header.clone();
+    for part in parts.filter_map(|part| read_header(&part).ok()) {
+        whole.file_bytes = whole.file_bytes.saturating_add(part.file_bytes);
+        whole.tensors.extend(part.tensors);
+    }
+    Some(whole)
 }
 
 fn describe(path: &Path, header: &Header) -> ModelFileInfo {
@@ -61,7 +88,8 @@ fn describe(path: &Path, header: &Header) -> ModelFileInfo {
         file_bytes: header.file_bytes,
         vocabulary: embeddings.map_or(0, |tensor| u32::try_from(tensor.shape[1]).unwrap_or(u32::MAX)),
         has_template: header.str("tokenizer.chat_template").is_some(),
-        memory_bytes: memory(header, &architecture, context_length.min(USUAL_CONTEXT)),
+        memory_bytes: 0,
+        shape: ModelShape::default(),
         template: header.str("tokenizer.chat_template").map(str::to_owned),
         architecture,
     }
@@ -77,25 +105,4 @@ fn quantization(header: &Header) -> String {
     }
     // SAFETY: a constant text of llama.cpp.
     unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
-}
-
-/// Weights, the cache of keys and values in 16 bits, and a share for computing.
-fn memory(header: &Header, architecture: &str, context: u32) -> u64 {
-    let number = |key: &str| {
-        header.int(&format!("{architecture}.{key}")).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
-    };
-    let heads = number("attention.head_count").max(1);
-    let head_width = number("embedding_length") / heads;
-    let width_of = |key: &str| match number(key) {
-        0 => head_width,
-        width => width,
-    };
-    let kv_heads = match number("attention.head_count_kv") {
-        0 => heads,
-        kv_heads => kv_heads,
-    };
-    let row = kv_heads.saturating_mul(width_of("attention.key_length") + width_of("attention.value_length"));
-    let cache = row.saturating_mul(2).saturating_mul(number("block_count")).saturating_mul(context.into());
-    let weights: u64 = header.tensors.iter().map(|tensor| tensor.bytes).sum();
-    weights.saturating_add(cache).saturating_add(weights / 10).saturating_add(32 << 20)
 }

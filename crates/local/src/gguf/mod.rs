@@ -7,8 +7,10 @@ mod check;
 mod fault;
 mod info;
 mod read;
+mod shape;
 
 pub use fault::{FileFault, ModelFileError};
 pub(crate) use info::USUAL_CONTEXT;
 pub use info::{ModelFileInfo, read_info};
 pub use read::{Array, Header, TensorInfo, Value};
+pub use shape::{AttentionLayer, ModelShape};

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::fault::FileFault;
 
 /// Everything that stands before the tensor data.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Header {
     /// Metadata by key.
     pub metadata: HashMap<String, Value>,

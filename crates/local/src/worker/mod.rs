@@ -32,6 +32,7 @@ use crate::protocol::{Event, Load, Misbehaviour, Parse, Request, TemplateSource,
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
+pub(crate) use session::{CHUNK, SEQUENCES};
 
 /// Set to allow requests that make the worker misbehave.
 pub(crate) const MISBEHAVE_VARIABLE: &str = "LECTERN_WORKER_MISBEHAVE";

@@ -21,9 +21,9 @@ use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerE
 use crate::speed::SpeedOptions;
 
 /// Tokens between two looks at the abort flag.
-const CHUNK: u32 = 64;
+pub(crate) const CHUNK: u32 = 64;
 /// Conversations that are kept in the cache side by side.
-const SEQUENCES: u32 = 4;
+pub(crate) const SEQUENCES: u32 = 4;
 /// A shared beginning shorter than this is not worth the copy.
 const WORTH_SHARING: usize = 16;
 /// A loaded model with its cache.

@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod figures;
 mod fixtures;
+mod memory;
 mod recovery;
 mod replies;
 mod settings;

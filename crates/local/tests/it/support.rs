@@ -40,7 +40,7 @@ pub async fn model_at(path: &Path) -> Fixture {
     Fixture { model: open(path, LocalOptions::default(), worker()).await, _folder: None }
 }
 
-async fn open(path: &Path, options: LocalOptions, worker: WorkerCommand) -> LocalModel {
+pub async fn open(path: &Path, options: LocalOptions, worker: WorkerCommand) -> LocalModel {
     LocalModel::open(ModelId::from("test"), path, options, worker).await.unwrap()
 }
 

@@ -1,0 +1,144 @@
+//! How much memory a model will take, from its header: nothing is loaded for it.
+//!
+//! What is predicted is the peak of resident memory of the worker's process (on Linux `VmHWM`), with the whole
+//! context in use. Mapped pages of the model's file are a part of it, and named apart: the system can take them back
+//! when memory is short, at the price of reading them again.
+//! Invariant: pure arithmetic on a [`ModelShape`]; sums saturate.
+
+use serde::{Deserialize, Serialize};
+
+use crate::gguf::ModelShape;
+use crate::speed::KvType;
+
+/// How a model is going to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Tokens of context.
+    pub context: u32,
+    /// Tokens evaluated in one call.
+    pub batch: u32,
+    /// Sequences in the cache; only recurrent layers keep a state for each.
+    pub sequences: u32,
+    /// How keys are kept.
+    pub keys: KvType,
+    /// How values are kept.
+    pub values: KvType,
+}
+
+impl Default for MemoryPlan {
+    fn default() -> Self {
+        Self {
+            context: crate::gguf::USUAL_CONTEXT,
+            batch: crate::worker::CHUNK,
+            sequences: crate::worker::SEQUENCES,
+            keys: KvType::F16,
+            values: KvType::F16,
+        }
+    }
+}
+
+/// Bytes of memory that a model needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryNeed {
+    /// The weights: pages of the file, and what the processor's kernels want in another order.
+    pub weights: u64,
+    /// The part of `weights` that is mapped from the file, so that the system can take it back.
+    pub mapped: u64,
+    /// Keys and values of the whole context, and the states of recurrent layers.
+    pub kv: u64,
+    /// Buffers for computing.
+    pub compute: u64,
+    /// The process itself, and the vocabulary.
+    pub other: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// The process with llama.cpp in it, before it knows a model; measured.
+const PROCESS: u64 = 13 << 20;
+/// What the tokenizer's tables take for a word beside its text, and for a merge; measured.
+const OF_WORD: u64 = 180;
+const OF_MERGE: u64 = 100;
+/// What the list of a file's texts takes for each while it is read.
+const OF_TEXT: u64 = 32;
+/// What a tensor takes in tables, and in the graphs in which it is used.
+const OF_TENSOR: u64 = 12 << 10;
+/// llama.cpp rounds the context up to a multiple of this.
+const CONTEXT_STEP: u64 = 256;
+
+/// Predicts what a model needs.
+pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
+    let context = u64::from(plan.context).next_multiple_of(CONTEXT_STEP);
+    let mapped = shape.weight_bytes;
+    let weights = mapped.saturating_add(shape.reordered_bytes);
+    let keys = shape.attention.iter().map(|layer| layer.key).fold(0, u64::saturating_add);
+    let values = shape.attention.iter().map(|layer| layer.value).fold(0, u64::saturating_add);
+    let bytes_of = |numbers: u64, kept: KvType| {
+        numbers.div_ceil(32).saturating_mul(kept.bytes_of_32()).saturating_mul(context)
+    };
+    let cells = bytes_of(keys, plan.keys).saturating_add(bytes_of(values, plan.values));
+    let states = shape.state_bytes.saturating_mul(u64::from(plan.sequences.max(1)));
+    let kv = cells.saturating_add(states);
+    let compute = compute(shape, plan, context);
+    // The file's header and its texts are in memory only until the cache is made.
+    let texts = shape.words.saturating_add(shape.merges).saturating_mul(OF_TEXT);
+    let loading = shape.file_bytes.saturating_sub(shape.weight_bytes).saturating_add(texts);
+    let other = PROCESS
+        .saturating_add(shape.word_bytes)
+        .saturating_add(shape.words.saturating_mul(OF_WORD))
+        .saturating_add(shape.merges.saturating_mul(OF_MERGE))
+        .saturating_add(shape.tensors.saturating_mul(OF_TENSOR))
+        .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
+    let total = [weights, kv, compute, other].into_iter().fold(0, u64::saturating_add);
+    MemoryNeed { weights, mapped, kv, compute, other, total }
+}
+
+/// The scratch memory of a batch: the widest rows of a block, and the mask (as 32-bit and as 16-bit numbers). Logits
+/// are computed for the last token only, and copied out.
+fn compute(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
+    let rows = shape.hidden.saturating_add(shape.width).saturating_mul(3);
+    let mask = context.saturating_mul(6);
+    let logits = shape.words.saturating_mul(8);
+    u64::from(plan.batch.max(1))
+        .saturating_mul(rows.saturating_mul(4).saturating_add(mask))
+        .saturating_add(logits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::AttentionLayer;
+
+    #[test]
+    fn a_smaller_cache_type_and_a_shorter_context_need_less() {
+        let shape = ModelShape {
+            file_bytes: 1 << 30,
+            weight_bytes: 1 << 30,
+            attention: vec![AttentionLayer { key: 512, value: 512 }; 16],
+            width: 2048,
+            hidden: 8192,
+            words: 128_256,
+            ..ModelShape::default()
+        };
+        let need = |context, kept| {
+            predict(&shape, &MemoryPlan { context, keys: kept, values: kept, ..MemoryPlan::default() })
+        };
+        // 16 layers of 1,024 numbers of two bytes for each of 8,192 tokens.
+        assert_eq!(need(8192, KvType::F16).kv, 16 * 1024 * 2 * 8192);
+        assert_eq!(need(8192, KvType::Q8_0).kv * 32, need(8192, KvType::F16).kv * 17);
+        assert!(need(4096, KvType::F16).total < need(8192, KvType::F16).total);
+        let whole = need(8192, KvType::F16);
+        assert_eq!(whole.total, whole.weights + whole.kv + whole.compute + whole.other);
+    }
+
+    #[test]
+    fn impossible_numbers_saturate() {
+        let shape = ModelShape {
+            weight_bytes: u64::MAX,
+            attention: vec![AttentionLayer { key: u64::MAX, value: u64::MAX }],
+            words: u64::MAX,
+            ..ModelShape::default()
+        };
+        assert_eq!(predict(&shape, &MemoryPlan::default()).total, u64::MAX);
+    }
+}
