@@ -248,6 +248,14 @@ pub struct Usage {
     pub prompt_ms: Option<u32>,
     /// Milliseconds spent generating.
     pub generation_ms: Option<u32>,
+    /// Tokens that were evaluated on a guess, before the model had chosen them; none when it does not guess.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub guessed_tokens: Option<u32>,
+    /// Those of them that the model then chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub right_guesses: Option<u32>,
 }
 
 /// Why a reply ended.

@@ -231,6 +231,12 @@ pub(crate) struct WorkerUsage {
     pub(crate) generated: u32,
     pub(crate) prompt_ms: u32,
     pub(crate) generation_ms: u32,
+    /// Tokens that were evaluated on a guess.
+    #[serde(default)]
+    pub(crate) guessed: u32,
+    /// Those of them that were right.
+    #[serde(default)]
+    pub(crate) right: u32,
 }
 
 /// Why a job failed.

@@ -118,6 +118,8 @@ fn usage() -> Usage {
         generated_tokens: 21,
         prompt_ms: Some(40),
         generation_ms: Some(310),
+        guessed_tokens: Some(24),
+        right_guesses: Some(18),
     }
 }
 

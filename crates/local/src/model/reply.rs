@@ -294,6 +294,8 @@ impl ReplyTask {
             generated_tokens: done.usage.generated,
             prompt_ms: Some(done.usage.prompt_ms),
             generation_ms: Some(done.usage.generation_ms),
+            guessed_tokens: Some(done.usage.guessed),
+            right_guesses: Some(done.usage.right),
         })));
         self.finish(match done.finish {
             Finish::Stop if self.deltas.spoken().calls.is_empty() => FinishReason::Stop,

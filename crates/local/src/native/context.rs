@@ -47,12 +47,29 @@ pub(crate) enum DecodeError {
     Failed(i32),
 }
 
+/// Which tokens of the last batch have logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Logits {
+    None,
+    Last,
+    Each(usize),
+}
+
+/// A token of the last batch, whose logits say what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// The last one.
+    Last,
+    /// This one, counted from 0; for batches that were evaluated with [`Context::decode_each`].
+    At(usize),
+}
+
 /// A context of a model.
 pub(crate) struct Context<'model> {
     handle: NonNull<sys::llama_context>,
     batch: sys::llama_batch,
     capacity: usize,
-    has_logits: bool,
+    logits: Logits,
     model: PhantomData<&'model LlamaModel>,
 }
 
@@ -95,7 +112,7 @@ impl<'model> Context<'model> {
         let capacity = options.batch.max(1);
         // SAFETY: room for `capacity` tokens of one sequence each; freed in `drop`.
         let batch = unsafe { sys::llama_batch_init(i32::try_from(capacity).unwrap_or(i32::MAX), 0, 1) };
-        Ok(Self { handle, batch, capacity: capacity as usize, has_logits: false, model: PhantomData })
+        Ok(Self { handle, batch, capacity: capacity as usize, logits: Logits::None, model: PhantomData })
     }
 
     /// Tokens that one sequence may have.
@@ -111,10 +128,30 @@ impl<'model> Context<'model> {
         position: usize,
         tokens: &[LlamaToken],
     ) -> Result<(), DecodeError> {
+        self.evaluate(sequence, position, tokens, Logits::Last)
+    }
+
+    /// The same, with logits of each token.
+    pub(crate) fn decode_each(
+        &mut self,
+        sequence: i32,
+        position: usize,
+        tokens: &[LlamaToken],
+    ) -> Result<(), DecodeError> {
+        self.evaluate(sequence, position, tokens, Logits::Each(tokens.len()))
+    }
+
+    fn evaluate(
+        &mut self,
+        sequence: i32,
+        position: usize,
+        tokens: &[LlamaToken],
+        logits: Logits,
+    ) -> Result<(), DecodeError> {
         if tokens.is_empty() || tokens.len() > self.capacity {
             return Err(DecodeError::Failed(-1));
         }
-        self.has_logits = false;
+        self.logits = Logits::None;
         for (index, token) in tokens.iter().enumerate() {
             let position = i32::try_from(position + index).map_err(|_| DecodeError::Full)?;
             // SAFETY: the arrays hold `capacity` entries and `index` is below it.
@@ -123,14 +160,14 @@ impl<'model> Context<'model> {
                 *self.batch.pos.add(index) = position;
                 *self.batch.n_seq_id.add(index) = 1;
                 **self.batch.seq_id.add(index) = sequence;
-                *self.batch.logits.add(index) = i8::from(index + 1 == tokens.len());
+                *self.batch.logits.add(index) = i8::from(logits != Logits::Last || index + 1 == tokens.len());
             }
         }
         self.batch.n_tokens = i32::try_from(tokens.len()).unwrap_or(0);
         // SAFETY: the handle is alive and the batch filled.
         match unsafe { sys::llama_decode(self.handle.as_ptr(), self.batch) } {
             0 => {
-                self.has_logits = true;
+                self.logits = logits;
                 Ok(())
             }
             1 => Err(DecodeError::Full),
@@ -142,7 +179,7 @@ impl<'model> Context<'model> {
     /// Forgets a sequence from a position on. False when this kind of model cannot forget a part.
     #[must_use]
     pub(crate) fn forget_from(&mut self, sequence: i32, position: usize) -> bool {
-        self.has_logits = false;
+        self.logits = Logits::None;
         let position = i32::try_from(position).unwrap_or(i32::MAX);
         // SAFETY: the handle is alive; the memory refuses what it cannot do.
         unsafe {
@@ -164,20 +201,23 @@ impl<'model> Context<'model> {
         }
     }
 
-    /// What the last decoded token makes of each next one; empty when nothing was decoded.
-    pub(crate) fn logits_mut(&mut self, vocabulary: usize) -> &mut [f32] {
-        if !self.has_logits {
-            return &mut [];
-        }
-        // SAFETY: the last token of the batch asked for logits, one for each entry of the vocabulary.
+    /// What a token of the last batch makes of each next one; empty when that was not asked for.
+    pub(crate) fn logits_mut(&mut self, row: Row, vocabulary: usize) -> &mut [f32] {
+        let Some(row) = self.row(row) else { return &mut [] };
+        // SAFETY: this token of the batch asked for logits, one for each entry of the vocabulary.
         unsafe {
-            let logits = sys::llama_get_logits_ith(self.handle.as_ptr(), -1);
+            let logits = sys::llama_get_logits_ith(self.handle.as_ptr(), row);
             if logits.is_null() { &mut [] } else { std::slice::from_raw_parts_mut(logits, vocabulary) }
         }
     }
 
-    pub(super) fn has_logits(&self) -> bool {
-        self.has_logits
+    /// llama.cpp's number of a token that has logits.
+    pub(super) fn row(&self, row: Row) -> Option<i32> {
+        match (self.logits, row) {
+            (Logits::None, _) | (Logits::Last, Row::At(_)) => None,
+            (Logits::Last | Logits::Each(_), Row::Last) => Some(-1),
+            (Logits::Each(rows), Row::At(row)) => i32::try_from(row).ok().filter(|_| row < rows),
+        }
     }
 
     pub(super) fn handle(&self) -> NonNull<sys::llama_context> {

@@ -7,7 +7,7 @@ use llama_cpp_2::token::LlamaToken;
 use serde::Serialize;
 
 use super::chat::{Format, c_text, owned};
-use super::{Context, NativeError, ffi, raw};
+use super::{Context, NativeError, Row, ffi, raw};
 
 /// How tokens are chosen; what is unset is llama.cpp's default.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -61,18 +61,18 @@ impl Sampler {
         Ok(Self { handle: owned(handle, error)? })
     }
 
-    /// Chooses the next token from the logits of the last decode.
-    pub(crate) fn sample(&mut self, context: &mut Context<'_>) -> Result<LlamaToken, NativeError> {
-        if !context.has_logits() {
+    /// Chooses the token that follows one of the last batch.
+    pub(crate) fn sample(&mut self, context: &mut Context<'_>, row: Row) -> Result<LlamaToken, NativeError> {
+        let Some(row) = context.row(row) else {
             return Err(NativeError("there are no logits to sample from".to_owned()));
-        }
+        };
         let mut token = 0;
-        // SAFETY: both handles are alive, and the context holds logits of its last token.
+        // SAFETY: both handles are alive, and the context holds logits of this token.
         let failed = unsafe {
             ffi::take(ffi::lectern_sampler_sample(
                 self.handle.as_ptr(),
                 context.handle().as_ptr(),
-                -1,
+                row,
                 &raw mut token,
             ))
         };

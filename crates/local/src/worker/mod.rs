@@ -5,7 +5,9 @@
 //! parent dies, but it counts the parent's thread as the parent, and threads come and go.)
 //! Invariant: one job at a time, on the main thread; the reading thread only queues and cancels.
 
+mod advance;
 mod constraint;
+mod guess;
 mod loading;
 mod output;
 mod pieces;

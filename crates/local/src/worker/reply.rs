@@ -4,6 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use llama_cpp_2::token::LlamaToken;
+
+use super::guess::Guesses;
 use super::output::Output;
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt};
@@ -11,7 +14,7 @@ use super::session::Session;
 use super::slots::Record;
 use super::text::TextStream;
 use super::verbatim::Verbatim;
-use crate::native::{ParsedMessage, Sampler};
+use crate::native::{ParsedMessage, Row, Sampler};
 use crate::protocol::{Event, Finish, Generate, Misbehaviour, Piece, WorkerError, WorkerUsage};
 
 /// Parsing may take one part in this many of the time.
@@ -29,14 +32,23 @@ pub(super) struct Reply<'a, 'model> {
     pub(super) text: TextStream,
     pub(super) pieces: PieceStream,
     pub(super) next_parse: Instant,
+    /// Where the next tokens may be found already; none where that cannot be used.
+    pub(super) guesses: Option<Guesses>,
 }
 
 impl Reply<'_, '_> {
     /// Writes until the end.
     pub(super) fn run(&mut self, usage: &mut WorkerUsage) -> Result<Finish, WorkerError> {
+        let finish = self.write(usage);
+        self.session.drop_guesses(self.index);
+        finish
+    }
+
+    fn write(&mut self, usage: &mut WorkerUsage) -> Result<Finish, WorkerError> {
         let vocab = self.session.model.vocab();
         let room = self.session.context_size() as usize;
         let limit = self.request.sampling.max_tokens.unwrap_or(u32::MAX);
+        let mut batch = Batch::default();
         loop {
             if self.session.abort.is_set() {
                 return Ok(Finish::Cancelled);
@@ -45,10 +57,10 @@ impl Reply<'_, '_> {
                 return Ok(Finish::Length);
             }
             self.misbehave(usage.generated);
-            self.session.hold(self.verbatim.as_ref());
+            self.session.hold(batch.row(), self.verbatim.as_ref());
             let token = self
                 .sampler
-                .sample(&mut self.session.context)
+                .sample(&mut self.session.context, batch.row())
                 .map_err(|error| WorkerError::Compute { reason: format!("choose a token: {error}") })?;
             usage.generated += 1;
             self.session.slots[self.index].tokens.push(token);
@@ -60,10 +72,34 @@ impl Reply<'_, '_> {
                 return Ok(Finish::Stop);
             }
             self.show();
-            if !self.session.step(self.index)? {
-                return Ok(Finish::Cancelled);
+            self.learn(token);
+            if batch.confirm(token) {
+                self.session.slots[self.index].cached += 1;
+                usage.right += 1;
+                continue;
             }
+            let room = (limit - usage.generated) as usize;
+            match self.next_batch(room)? {
+                Some(next) => batch = next,
+                None => return Ok(Finish::Cancelled),
+            }
+            usage.guessed += batch.guessed();
         }
+    }
+
+    fn learn(&mut self, token: LlamaToken) {
+        if let Some((matched, right)) = self.guesses.as_mut().and_then(|guesses| guesses.push(token)) {
+            self.session.pace.guessed(matched, right);
+        }
+    }
+
+    /// Evaluates the newest token, and with it what may follow. None when it was cancelled.
+    fn next_batch(&mut self, room: usize) -> Result<Option<Batch>, WorkerError> {
+        let next = match &self.guesses {
+            Some(guesses) => guesses.next(self.session.pace.worth(guesses.matched(), room)),
+            None => Vec::new(),
+        };
+        self.session.advance(self.index, next)
     }
 
     /// Parses and sends what is new, unless parsing would take too large a share of the time. A forced call is
@@ -159,6 +195,36 @@ impl Reply<'_, '_> {
 /// An answer in a form is text, whatever it looks like.
 fn plain(text: &str) -> ParsedMessage {
     ParsedMessage { content: text.to_owned(), ..ParsedMessage::default() }
+}
+
+/// What was evaluated last: the newest token of the reply, and guesses of what follows it.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    guesses: Vec<LlamaToken>,
+    /// Guesses that were right so far.
+    right: usize,
+}
+
+impl Batch {
+    pub(super) fn of(guesses: Vec<LlamaToken>) -> Self {
+        Self { guesses, right: 0 }
+    }
+
+    /// The token whose logits say what comes next.
+    fn row(&self) -> Row {
+        if self.guesses.is_empty() { Row::Last } else { Row::At(self.right) }
+    }
+
+    /// Whether this token, which was chosen just now, is evaluated already.
+    fn confirm(&mut self, token: LlamaToken) -> bool {
+        let right = self.guesses.get(self.right) == Some(&token);
+        self.right += usize::from(right);
+        right
+    }
+
+    fn guessed(&self) -> u32 {
+        u32::try_from(self.guesses.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// How one attempt came out.

@@ -8,6 +8,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::constraint::{sampler_of, with_detail_taken};
+use super::guess::Pace;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
@@ -16,7 +17,7 @@ use super::slots::Slots;
 use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
-use crate::native::{Context, ContextOptions, DecodeError, NativeError};
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row};
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
 
@@ -33,6 +34,10 @@ pub(super) struct Session<'model> {
     pub(super) context: Context<'model>,
     pub(super) slots: Slots,
     pub(super) abort: &'static Abort,
+    /// What guessing costs and brings.
+    pub(super) pace: Pace,
+    /// Whether the cache may hold guesses beyond what its slot counts.
+    pub(super) unsure: bool,
     /// There when the model asks to be held to what it has read.
     vocabulary: Option<Vocabulary>,
     /// How the next reply is to go wrong, in tests.
@@ -63,6 +68,8 @@ impl<'model> Session<'model> {
             context: Context::new(model, options, abort.flag())?,
             slots: Slots::new(SEQUENCES),
             abort,
+            pace: Pace::new(load.speed.lookup, load.speed.guesses),
+            unsure: false,
             vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,
         })
@@ -125,6 +132,7 @@ impl<'model> Session<'model> {
             return Ok(Written::cancelled());
         }
         let verbatim = self.vocabulary.as_ref().map(|words| words.hold(&request.messages));
+        let guesses = self.guesses(index);
         let mut reply = Reply {
             session: self,
             sampler,
@@ -136,6 +144,7 @@ impl<'model> Session<'model> {
             text: TextStream::new(prompt.stops.iter().cloned()),
             pieces: PieceStream::default(),
             next_parse: Instant::now(),
+            guesses,
         };
         let began = Instant::now();
         let finish = reply.run(usage);
@@ -201,8 +210,10 @@ impl<'model> Session<'model> {
             let slot = &self.slots[index];
             let start = slot.cached;
             let end = slot.tokens.len().min(start + CHUNK as usize);
+            let began = Instant::now();
             match self.context.decode(sequence(index), start, &slot.tokens[start..end]) {
                 Ok(()) => {
+                    self.pace.took(end - start, began.elapsed());
                     self.slots[index].cached = end;
                     return Ok(true);
                 }
@@ -230,14 +241,14 @@ impl<'model> Session<'model> {
     }
 
     /// Makes unlikely what may not follow.
-    pub(super) fn hold(&mut self, verbatim: Option<&Verbatim>) {
+    pub(super) fn hold(&mut self, row: Row, verbatim: Option<&Verbatim>) {
         if let (Some(verbatim), Some(vocabulary)) = (verbatim, &self.vocabulary) {
-            vocabulary.hold_back(verbatim, self.context.logits_mut(vocabulary.len()));
+            vocabulary.hold_back(verbatim, self.context.logits_mut(row, vocabulary.len()));
         }
     }
 
     /// Part of an aborted chunk may be in the cache.
-    fn undo(&mut self, index: usize, start: usize) {
+    pub(super) fn undo(&mut self, index: usize, start: usize) {
         let kept = if self.context.forget_from(sequence(index), start) {
             start
         } else {
@@ -260,7 +271,7 @@ fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), NativeError> {
     speed.check(head("key"), head("value")).map_err(|error| NativeError(error.to_string()))
 }
 
-fn sequence(index: usize) -> i32 {
+pub(super) fn sequence(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(0)
 }
 

@@ -11,6 +11,7 @@ mod memory;
 mod recovery;
 mod replies;
 mod settings;
+mod speculation;
 mod starter;
 mod support;
 mod templates;

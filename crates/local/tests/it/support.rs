@@ -40,6 +40,10 @@ pub async fn model_at(path: &Path) -> Fixture {
     Fixture { model: open(path, LocalOptions::default(), worker()).await, _folder: None }
 }
 
+pub async fn model_with(path: &Path, options: LocalOptions) -> Fixture {
+    Fixture { model: open(path, options, worker()).await, _folder: None }
+}
+
 pub async fn open(path: &Path, options: LocalOptions, worker: WorkerCommand) -> LocalModel {
     LocalModel::open(ModelId::from("test"), path, options, worker).await.unwrap()
 }

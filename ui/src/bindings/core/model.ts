@@ -131,4 +131,12 @@ prompt_ms: number | null,
 /**
  * Milliseconds spent generating.
  */
-generation_ms: number | null, };
+generation_ms: number | null, 
+/**
+ * Tokens that were evaluated on a guess, before the model had chosen them; none when it does not guess.
+ */
+guessed_tokens?: number, 
+/**
+ * Those of them that the model then chose.
+ */
+right_guesses?: number, };
