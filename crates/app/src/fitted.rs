@@ -122,6 +122,7 @@ mod tests {
             content: vec![Content::Text { text: text.to_owned() }],
             structured: None,
             sources: Vec::new(),
+            note: None,
         }
     }
 

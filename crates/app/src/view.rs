@@ -3,6 +3,7 @@
 //! Invariant: no secrets, no open handles; everything here may cross to a web page.
 
 mod audit;
+mod generation;
 mod import;
 mod models;
 mod resources;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 pub use audit::*;
+pub use generation::*;
 pub use import::*;
 pub use models::*;
 pub use resources::*;
@@ -130,6 +132,10 @@ pub struct ConversationView {
     pub summary: ConversationSummary,
     /// The messages of the active branch, oldest first.
     pub messages: Vec<MessageView>,
+    /// What stands for the oldest messages where the model reads them, when they no longer fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub summarised: Option<SummaryView>,
     /// The stored events of each turn (deltas left out: `step_finished` has the whole message), oldest first. A turn
     /// that runs now is there as far as it has come; the window then subscribes to the rest by `attach_turn`.
     pub turns: Vec<TurnView>,

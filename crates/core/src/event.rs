@@ -8,9 +8,11 @@ use serde_json::Value;
 use ts_rs::TS;
 
 use crate::Timestamp;
+use crate::exposure::Exposure;
+use crate::fit::Fit;
 use crate::ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 use crate::message::{AssistantMessage, ToolCall, ToolResult, UserMessage};
-use crate::model::{FinishReason, ModelErrorCode, Usage};
+use crate::model::{FinishReason, ModelErrorCode, Sampling, ThinkingOptions, Usage};
 use crate::permission::{Grant, PermissionAnswer};
 use crate::question::{Question, QuestionAnswer};
 use crate::tool::{Progress, WireDirection};
@@ -52,8 +54,20 @@ pub enum EventKind {
     StepStarted {
         /// Counts from 0.
         step: u32,
-        /// The tools offered in this step.
+        /// The tools whose definitions the model gets in this step.
         tools: Vec<ToolName>,
+        /// Why these; none in what older versions stored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        exposure: Option<Exposure>,
+        /// The settings that the reply is made with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        settings: Option<StepSettings>,
+        /// What was done so that the request fits; none when nothing had to be counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        fit: Option<Fit>,
     },
     /// The model is being loaded; only before the first text of a step.
     ModelLoading {
@@ -198,6 +212,35 @@ pub enum EventKind {
         /// How.
         outcome: TurnOutcome,
     },
+}
+
+/// What a reply is made with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "core/event.ts")]
+pub struct StepSettings {
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Whether and how long the model may think.
+    #[serde(default)]
+    pub thinking: ThinkingOptions,
+    /// What binds the text of the answer.
+    pub answer: AnswerBound,
+    /// Tokens that fit into the model's context.
+    pub context_length: Option<u32>,
+}
+
+/// What binds the text of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export, export_to = "core/event.ts")]
+pub enum AnswerBound {
+    /// Nothing.
+    #[default]
+    Free,
+    /// A JSON schema.
+    JsonSchema,
+    /// A grammar.
+    Grammar,
 }
 
 /// What one step cost.

@@ -24,6 +24,7 @@
 //!     system: None,
 //!     sampling: Sampling::default(),
 //!     tool_mode: ToolMode::Native,
+//!     exposure: ExposurePolicy::default(),
 //!     max_steps: turn::DEFAULT_MAX_STEPS,
 //!     cancel: Default::default(),
 //! })?;
@@ -52,6 +53,8 @@
 
 pub mod clock;
 pub mod event;
+pub mod exposure;
+pub mod fit;
 pub mod form;
 pub mod grants;
 pub mod guard;
@@ -69,12 +72,15 @@ mod toolset;
 pub mod turn;
 pub mod validate;
 
-pub use event::{Event, EventKind, StepStats, TurnError, TurnErrorCode, TurnOutcome};
+pub use event::{
+    AnswerBound, Event, EventKind, StepSettings, StepStats, TurnError, TurnErrorCode, TurnOutcome,
+};
+pub use exposure::{ExposurePolicy, ToolExposure};
 pub use grants::PermissionBook;
 pub use ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 pub use message::{
-    AssistantMessage, Blob, Content, JsonObject, Message, Opaque, Part, ResourceRef, Source, Thinking,
-    ToolCall, ToolOutcome, ToolResult, UserMessage,
+    AssistantMessage, Blob, Content, JsonObject, Message, Opaque, Part, ResourceRef, ResultNote, Source,
+    Thinking, ToolCall, ToolOutcome, ToolResult, UserMessage,
 };
 pub use model::{
     AnswerForm, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo, Purpose,

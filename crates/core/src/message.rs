@@ -124,6 +124,26 @@ pub struct ToolResult {
     /// Where in the notes the content stands, for citations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
+    /// When it is not simply what the tool answered: what the turn made of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub note: Option<ResultNote>,
+}
+
+/// What the turn made of a call that it did not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[ts(export, export_to = "core/message.ts")]
+pub enum ResultNote {
+    /// The same call was made before in this turn; its result is shown again.
+    Repeated {
+        /// The call that ran.
+        first: ToolCallId,
+    },
+    /// The model had not seen the tool's definition yet; it is shown in the next step.
+    DefinitionShown,
+    /// The turn answered itself, e.g. a search among the tools.
+    Answered,
 }
 
 /// How a call ended.
@@ -236,6 +256,7 @@ impl ToolResult {
             content: vec![Content::Text { text: text.into() }],
             structured: None,
             sources: Vec::new(),
+            note: None,
         }
     }
 

@@ -160,6 +160,7 @@ fn tool_result(block: &Value, names: &HashMap<String, String>) -> Result<ToolRes
         content: content.iter().map(outcome::content_of).collect(),
         structured: block.get("structuredContent").cloned(),
         sources: Vec::new(),
+        note: None,
     })
 }
 

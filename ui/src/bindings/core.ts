@@ -1,5 +1,7 @@
 // All types of the core in one place; the files beside it are generated from Rust.
 export type * from "./core/event";
+export type * from "./core/exposure";
+export type * from "./core/fit";
 export type * from "./core/form";
 export type * from "./core/ids";
 export type * from "./core/message";

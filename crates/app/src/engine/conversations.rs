@@ -33,6 +33,7 @@ impl Engine {
         Ok(ConversationView {
             summary: self.summary(line),
             messages: messages.into_iter().map(message).collect(),
+            summarised: None,
             turns: turns.into_iter().map(|turn| TurnView { id: turn.id, events: turn.events }).collect(),
         })
     }

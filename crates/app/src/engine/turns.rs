@@ -112,6 +112,7 @@ impl Engine {
             message: UserMessage { parts },
             tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
             model: chat_model,
+            exposure: lectern_core::ExposurePolicy::default(),
             tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,
             who: self.0.options.who.clone(),
             permissions: Arc::clone(&self.0.permissions),

@@ -255,6 +255,7 @@ mod tests {
             content: vec![Content::Text { text: String::new() }],
             structured: None,
             sources: vec![source],
+            note: None,
         };
         (call, result)
     }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::event::{Event, EventKind};
+use crate::exposure::ExposurePolicy;
 use crate::grants::PermissionBook;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::UserMessage;
@@ -61,6 +62,8 @@ pub struct TurnInput {
     pub sampling: Sampling,
     /// How tools are brought to the model; see [`crate::ChatRequest::tool_mode`].
     pub tool_mode: ToolMode,
+    /// Which of the tools the model gets to see, and when.
+    pub exposure: ExposurePolicy,
     /// Steps at most; see [`DEFAULT_MAX_STEPS`].
     pub max_steps: u32,
     /// Stops the turn when it fires; [`TurnHandle::cancel`] fires it too.

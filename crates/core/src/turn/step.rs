@@ -46,7 +46,13 @@ pub(super) async fn stream_step(turn: &mut Turn, step: u32) -> Result<Reply, Tur
     let tools = offered_tools(turn);
     let request = request(turn, tools.clone())?;
     let names = tools.iter().map(|spec| spec.name.clone()).collect();
-    turn.journal.tell(EventKind::StepStarted { step, tools: names });
+    turn.journal.tell(EventKind::StepStarted {
+        step,
+        tools: names,
+        exposure: None,
+        settings: None,
+        fit: None,
+    });
     turn.open_step = Some(OpenStep::new(step, turn));
     let stream = turn.input.model.stream(request, turn.cancel.clone());
     drain(turn, stream).await?;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
 use lectern_core::{
-    Actor, ConversationId, Event, EventKind, Message, PermissionAnswer, PermissionBook, Policy, Sampling,
-    Store, ToolCall, ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
+    Actor, ConversationId, Event, EventKind, ExposurePolicy, Message, PermissionAnswer, PermissionBook,
+    Policy, Sampling, Store, ToolCall, ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns,
+    UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,7 @@ pub struct App {
     pub conversation: ConversationId,
     pub max_steps: u32,
     pub tool_mode: ToolMode,
+    pub exposure: ExposurePolicy,
 }
 
 impl App {
@@ -38,6 +40,7 @@ impl App {
             conversation,
             max_steps: 20,
             tool_mode: ToolMode::Native,
+            exposure: ExposurePolicy::default(),
         }
     }
 
@@ -53,6 +56,7 @@ impl App {
             system: Some("Be brief.".to_owned()),
             sampling: Sampling::default(),
             tool_mode: self.tool_mode,
+            exposure: self.exposure.clone(),
             max_steps: self.max_steps,
             cancel: CancellationToken::new(),
         }

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use lectern_core::exposure::{
+    ChosenBecause, ChosenTool, Exposure, ExposureReason, GateDecision, LeftOutTool,
+};
+use lectern_core::fit::{Fit, Shortened, SummaryUsed};
 use lectern_core::message::JsonObject;
 use lectern_core::{
     AssistantMessage, Event, EventKind, FinishReason, Grant, Message, Part, PermissionAnswer, Progress,
-    Question, QuestionAnswer, SampleRequest, Sampling, Source, StepStats, Timestamp, ToolCall, ToolChoice,
-    ToolOutcome, ToolResult, TurnError, TurnErrorCode, TurnOutcome, Usage, UserMessage, WireDirection,
-    model::ModelErrorCode,
+    Question, QuestionAnswer, SampleRequest, Sampling, Source, StepSettings, StepStats, Timestamp, ToolCall,
+    ToolChoice, ToolExposure, ToolOutcome, ToolResult, TurnError, TurnErrorCode, TurnOutcome, Usage,
+    UserMessage, WireDirection, model::ModelErrorCode,
 };
 use serde_json::json;
 
@@ -41,7 +45,10 @@ This page is written by a test of `lectern-core`: `LECTERN_WRITE_DOCS=1 cargo te
 fn about(kind: &EventKind) -> &'static str {
     match kind {
         EventKind::TurnStarted { .. } => "The turn began; the user's message is stored.",
-        EventKind::StepStarted { .. } => "A model call began. `tools` are offered in this step.",
+        EventKind::StepStarted { .. } => {
+            "A model call began. The model gets the definitions of `tools`; `exposure` says why these, `settings` what \
+             the reply is made with, `fit` what was done so that the request fits the context. All three may be missing."
+        }
         EventKind::ModelLoading { .. } => "The model is being loaded; only before the first text of a step.",
         EventKind::PromptProgress { .. } => {
             "So many tokens of the prompt are evaluated; `reused` came from the cache."
@@ -139,6 +146,39 @@ fn result() -> ToolResult {
     }
 }
 
+fn exposure() -> Exposure {
+    let chosen = |tool: &str, why, score| ChosenTool { tool: tool.into(), why, score };
+    Exposure {
+        policy: ToolExposure::Relevant,
+        reason: ExposureReason::Policy,
+        chosen: vec![
+            chosen("notes__search_notes", ChosenBecause::Pinned, None),
+            chosen("notes__read_note", ChosenBecause::Relevant, Some(3.5)),
+        ],
+        left_out: vec![LeftOutTool { tool: "notes__write_note".into(), score: Some(0.5) }],
+        left_out_count: 41,
+        gate: Some(GateDecision {
+            open: true,
+            answer: Some(true),
+            problem: None,
+            took_ms: 90,
+            usage: Usage { prompt_tokens: 301, generated_tokens: 1, ..Usage::default() },
+        }),
+    }
+}
+
+fn fit() -> Fit {
+    let shortened =
+        Shortened { call: "call_0".into(), tool: "notes__read_note".into(), from: 61_200, to: 4_100 };
+    let summary = SummaryUsed {
+        up_to: "019a-message".into(),
+        messages: 12,
+        text: "The user plans a trip to Lyon.".to_owned(),
+        new: true,
+    };
+    Fit { tokens: 5_012, exact: true, room: 7_168, shortened: vec![shortened], summary: Some(summary) }
+}
+
 fn steps() -> Vec<EventKind> {
     let text = |text: &str| text.to_owned();
     vec![
@@ -150,6 +190,13 @@ fn steps() -> Vec<EventKind> {
         EventKind::StepStarted {
             step: 0,
             tools: vec!["notes__search_notes".into(), "notes__read_note".into()],
+            exposure: Some(exposure()),
+            settings: Some(StepSettings {
+                sampling: Sampling { temperature: Some(0.0), max_tokens: Some(1024), ..Sampling::default() },
+                context_length: Some(8192),
+                ..StepSettings::default()
+            }),
+            fit: Some(fit()),
         },
         EventKind::ModelLoading { fraction: 0.5 },
         EventKind::PromptProgress { done: 256, total: 412, reused: 128 },

@@ -40,6 +40,7 @@ fn history() -> Vec<Message> {
         content: vec![Content::Text { text: "found".into() }],
         structured: None,
         sources: vec![],
+        note: None,
     };
     vec![Message::User(UserMessage::text("Hi")), Message::Assistant(reply), Message::Tool(result)]
 }

@@ -87,6 +87,7 @@ pub fn result_of(call: &ToolCall, text: &str) -> Message {
         content: vec![Content::Text { text: text.to_owned() }],
         structured: None,
         sources: vec![],
+        note: None,
     })
 }
 

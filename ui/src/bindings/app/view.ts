@@ -3,6 +3,7 @@ import type { Event } from "../core/event";
 import type { ConversationId, MessageId, ModelId, ServerId, TurnId } from "../core/ids";
 import type { Message } from "../core/message";
 import type { ToolMode } from "../core/model";
+import type { SummaryView } from "./generation";
 import type { AdviceView, BenchView, DownloadView, ModelOrigin } from "./models";
 import type { Attachment, PromptRun } from "./resources";
 import type { ServerView } from "./servers";
@@ -114,6 +115,10 @@ summary: ConversationSummary,
  * The messages of the active branch, oldest first.
  */
 messages: Array<MessageView>, 
+/**
+ * What stands for the oldest messages where the model reads them, when they no longer fit.
+ */
+summarised?: SummaryView, 
 /**
  * The stored events of each turn (deltas left out: `step_finished` has the whole message), oldest first. A turn
  * that runs now is there as far as it has come; the window then subscribes to the rest by `attach_turn`.

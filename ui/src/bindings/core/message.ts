@@ -80,6 +80,15 @@ mime: string | null,
 text: string | null, };
 
 /**
+ * What the turn made of a call that it did not run.
+ */
+export type ResultNote = { "type": "repeated", 
+/**
+ * The call that ran.
+ */
+first: ToolCallId, } | { "type": "definition_shown" } | { "type": "answered" };
+
+/**
  * A place in a note.
  */
 export type Source = { 
@@ -174,7 +183,11 @@ structured?: unknown,
 /**
  * Where in the notes the content stands, for citations.
  */
-sources?: Array<Source>, };
+sources?: Array<Source>, 
+/**
+ * When it is not simply what the tool answered: what the turn made of the call.
+ */
+note?: ResultNote, };
 
 /**
  * What the user wrote.
