@@ -5,6 +5,7 @@
 
 mod bridge;
 mod commands;
+mod drops;
 mod links;
 mod shell;
 mod start;

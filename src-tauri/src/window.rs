@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tauri::plugin::TauriPlugin;
-use tauri::{AppHandle, Manager, RunEvent, Url, WebviewUrl, WebviewWindowBuilder, Wry};
+use tauri::{AppHandle, Manager, RunEvent, Url, WebviewUrl, WebviewWindowBuilder, WindowEvent, Wry};
 use tauri_plugin_window_state::StateFlags;
 
 use crate::commands;
+use crate::drops::Drops;
 use crate::links;
 use crate::shell::Shell;
 use crate::start::Start;
@@ -29,6 +30,7 @@ pub fn run(start: Start) -> tauri::Result<()> {
         .plugin(tauri_plugin_dialog::init())
         .plugin(remember_place(start.home.as_deref()))
         .manage(Arc::new(Shell::new(start.home.clone())))
+        .manage(Drops::default())
         .invoke_handler(commands::all())
         .setup(move |app| {
             open(app.handle(), start.home.as_deref())?;
@@ -58,7 +60,13 @@ fn open(app: &AppHandle, home: Option<&Path>) -> tauri::Result<()> {
         // What the page remembers (colours, widths) belongs to the home, too.
         window = window.data_directory(absolute(home).join("window"));
     }
-    window.build()?;
+    let window = window.build()?;
+    let handle = app.clone();
+    window.on_window_event(move |event| {
+        if let WindowEvent::DragDrop(event) = event {
+            handle.state::<Drops>().hear(event);
+        }
+    });
     Ok(())
 }
 

@@ -24,6 +24,7 @@ async function start(): Promise<void> {
   if (!target) return;
   const lectern = new Lectern(host, prefs);
   mount(App, { target, props: { lectern } });
+  void lectern.attempt(() => lectern.drops.watch());
   await lectern.desk.load();
   // Who was quicker than the page keeps the caret where they put it.
   if (document.activeElement === document.body) lectern.focusComposer();

@@ -5,6 +5,7 @@
 mod app;
 mod conversations;
 mod imports;
+mod library;
 mod models;
 mod offers;
 mod servers;
@@ -43,7 +44,23 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         turns::long_message,
         models::select_model,
         models::add_model,
-        models::remove_model,
+        models::watch_drops,
+        models::add_dropped,
+        library::remove_model,
+        library::restore_model,
+        library::model_details,
+        library::bench_model,
+        library::hardware,
+        library::model_folders,
+        library::choose_model_folder,
+        library::add_model_folder,
+        library::remove_model_folder,
+        library::curated_models,
+        library::list_repository,
+        library::start_download,
+        library::pause_download,
+        library::resume_download,
+        library::cancel_download,
         vaults::add_vault,
         vaults::remove_vault,
         vaults::read_note,

@@ -1,11 +1,13 @@
 //! The model list.
 
-use lectern_app::view::{ModelView, Problem, RemovedModel};
+use lectern_app::view::{DropNews, ModelView, Problem};
 use lectern_core::ModelId;
-use tauri::AppHandle;
+use tauri::ipc::Channel;
+use tauri::{AppHandle, State};
 use tauri_plugin_dialog::DialogExt;
 
 use super::{Desk, chosen};
+use crate::drops::Drops;
 
 #[tauri::command]
 pub async fn select_model(desk: Desk<'_>, id: ModelId) -> Result<(), Problem> {
@@ -21,6 +23,15 @@ pub async fn add_model(app: AppHandle, desk: Desk<'_>) -> Result<Option<ModelVie
 }
 
 #[tauri::command]
-pub async fn remove_model(desk: Desk<'_>, id: ModelId) -> Result<RemovedModel, Problem> {
-    desk.engine().await?.remove_model(&id).await
+pub async fn watch_drops(drops: State<'_, Drops>, on_drop: Channel<DropNews>) -> Result<(), Problem> {
+    drops.watch(on_drop);
+    Ok(())
+}
+
+#[tauri::command]
+pub async fn add_dropped(drops: State<'_, Drops>, desk: Desk<'_>) -> Result<Vec<ModelView>, Problem> {
+    let engine = desk.engine().await?;
+    // One that can't be used does not keep back the others.
+    let added: Vec<_> = drops.take().iter().map(|path| engine.add_model(path)).collect();
+    added.into_iter().collect()
 }

@@ -5,7 +5,6 @@ import type {
   AppView,
   ConversationSummary,
   ConversationView,
-  ModelView,
   NoteView,
   Problem,
   SendReceipt,
@@ -13,13 +12,14 @@ import type {
   VaultView,
 } from "../bindings/app";
 import type { Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
+import type { ModelHost } from "./models";
 import type { OfferHost, ServerHost } from "./servers";
 
 /** Called with one batch of events, in order; at most one batch a frame. */
 export type OnEvents = (events: Event[]) => void;
 
 /** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
-export interface Host extends ServerHost, OfferHost {
+export interface Host extends ServerHost, OfferHost, ModelHost {
   appView(): Promise<AppView>;
   /** News that belongs to no turn, for as long as the window lives. */
   subscribe(onNews: (news: AppNews) => void): Promise<void>;
@@ -41,11 +41,6 @@ export interface Host extends ServerHost, OfferHost {
   answerQuestion(turn: string, question: string, answer: QuestionAnswer): Promise<void>;
   /** A protocol message of which the event has only the start; by the `full` of the event. */
   longMessage(id: string): Promise<unknown>;
-
-  selectModel(id: string): Promise<void>;
-  /** Opens the system's file dialog; null when the user closed it. */
-  addModel(): Promise<ModelView | null>;
-  removeModel(id: string): Promise<void>;
 
   /** Opens the system's folder dialog; null when the user closed it. */
   addVault(): Promise<VaultView | null>;

@@ -1,9 +1,10 @@
 // The host in the app: one command of the shell per method.
 // Invariant: no logic here; the only importer of `@tauri-apps/api`.
 import { Channel, invoke } from "@tauri-apps/api/core";
-import type { AppNews, DoctorCheck } from "../bindings/app";
+import type { AppNews, DoctorCheck, DropNews } from "../bindings/app";
 import type { Event } from "../bindings/core";
 import type { Host } from "./host";
+import type { ModelHost } from "./models";
 import type { OfferHost, ServerHost } from "./servers";
 
 export function tauriHost(): Host {
@@ -25,19 +26,40 @@ export function tauriHost(): Host {
     answerQuestion: (turn, question, answer) => invoke("answer_question", { turn, question, answer }),
     longMessage: (id) => invoke("long_message", { id }),
 
-    selectModel: (id) => invoke("select_model", { id }),
-    addModel: () => invoke("add_model"),
-    removeModel: (id) => invoke("remove_model", { id }),
-
     addVault: () => invoke("add_vault"),
     removeVault: (path) => invoke("remove_vault", { path }),
     readNote: (server, path) => invoke("read_note", { server, path }),
 
+    ...models(),
     ...servers(),
     ...offers(),
 
     openLink: (url) => invoke("open_link", { url }),
     exportTrace: (conversation) => invoke("export_trace", { conversation }),
+  };
+}
+
+function models(): ModelHost {
+  return {
+    selectModel: (id) => invoke("select_model", { id }),
+    addModel: () => invoke("add_model"),
+    watchDrops: (onDrop) => invoke("watch_drops", { onDrop: channel<DropNews>(onDrop) }),
+    addDropped: () => invoke("add_dropped"),
+    removeModel: (id) => invoke("remove_model", { id }),
+    restoreModel: (token) => invoke("restore_model", { token }),
+    modelDetails: (id, context) => invoke("model_details", { id, context }),
+    benchModel: (id) => invoke("bench_model", { id }),
+    hardware: () => invoke("hardware"),
+    modelFolders: () => invoke("model_folders"),
+    chooseModelFolder: () => invoke("choose_model_folder"),
+    addModelFolder: (path) => invoke("add_model_folder", { path }),
+    removeModelFolder: (path) => invoke("remove_model_folder", { path }),
+    curatedModels: () => invoke("curated_models"),
+    listRepository: (target) => invoke("list_repository", { target }),
+    startDownload: (request) => invoke("start_download", { request }),
+    pauseDownload: (id) => invoke("pause_download", { id }),
+    resumeDownload: (id) => invoke("resume_download", { id }),
+    cancelDownload: (id) => invoke("cancel_download", { id }),
   };
 }
 

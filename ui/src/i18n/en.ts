@@ -1,7 +1,9 @@
 // English: the keys of all messages. `{name}` is a value, `a | b` are the singular and the plural of `n`.
+import { en as models } from "./models/en";
 import { en as servers } from "./servers/en";
 
 export const en = {
+  ...models,
   ...servers,
   "about.home": "Folder of the app",
   "about.licence": "Licence",
@@ -124,6 +126,7 @@ export const en = {
   "models.removeOf": "Remove {name} from the list",
   "models.title": "Models",
   "models.use": "Use",
+  "models.useOf": "Use {name}",
   "note.failed": "The note could not be opened",
   "note.line": "line {n}",
   "note.lines": "lines {from} to {to}",

@@ -1,8 +1,10 @@
 // Français. Espaces insécables devant les signes doubles là où un retour à la ligne gênerait.
 import type { Messages } from "./i18n.svelte";
+import { fr as models } from "./models/fr";
 import { fr as servers } from "./servers/fr";
 
 export const fr: Messages = {
+  ...models,
   ...servers,
   "about.home": "Dossier de l’application",
   "about.licence": "Licence",
@@ -125,6 +127,7 @@ export const fr: Messages = {
   "models.removeOf": "Retirer {name} de la liste",
   "models.title": "Modèles",
   "models.use": "Utiliser",
+  "models.useOf": "Utiliser {name}",
   "note.failed": "Impossible d’ouvrir la note",
   "note.line": "ligne {n}",
   "note.lines": "lignes {from} à {to}",

@@ -1,8 +1,10 @@
 // 简体中文。
 import type { Messages } from "./i18n.svelte";
+import { zhCN as models } from "./models/zh-CN";
 import { zhCN as servers } from "./servers/zh-CN";
 
 export const zhCN: Messages = {
+  ...models,
   ...servers,
   "about.home": "应用文件夹",
   "about.licence": "许可证",
@@ -124,6 +126,7 @@ export const zhCN: Messages = {
   "models.removeOf": "从列表移除 {name}",
   "models.title": "模型",
   "models.use": "使用",
+  "models.useOf": "使用 {name}",
   "note.failed": "无法打开笔记",
   "note.line": "第 {n} 行",
   "note.lines": "第 {from} 至 {to} 行",

@@ -1,5 +1,14 @@
 // What the frame of the window shows: models, servers, vaults, the list of conversations.
-import type { AppNews, AppView, ConversationSummary, ModelView, Problem, ServerView, VaultView } from "../bindings/app";
+import type {
+  AppNews,
+  AppView,
+  ConversationSummary,
+  DownloadView,
+  ModelView,
+  Problem,
+  ServerView,
+  VaultView,
+} from "../bindings/app";
 import type { ToolSpec } from "../bindings/core";
 import { isProblem, type Host } from "../host/host";
 
@@ -13,6 +22,8 @@ export class Desk {
   conversations = $state.raw<readonly ConversationSummary[]>([]);
   problem = $state.raw<Problem | null>(null);
   loading = $state(true);
+  /** Called when a download has ended while this window looked. */
+  onDownloaded: (download: DownloadView) => void = () => {};
 
   /** The tools of all servers by their public name. */
   readonly tools = $derived.by(() => {
@@ -48,6 +59,10 @@ export class Desk {
 
   get model(): ModelView | null {
     return this.view?.models.find((model) => model.id === this.view?.model) ?? null;
+  }
+
+  get downloads(): readonly DownloadView[] {
+    return this.view?.downloads ?? [];
   }
 
   get servers(): readonly ServerView[] {
@@ -110,9 +125,27 @@ export class Desk {
       case "models_changed":
         this.view = { ...this.view, model: news.model, models: news.models };
         break;
+      case "downloads_changed":
+        this.#setDownloads(news.downloads);
+        break;
+      case "download_changed":
+        this.#setDownloads(this.view.downloads.map((one) => (one.id === news.download.id ? news.download : one)));
+        break;
       case "vaults_changed":
         this.view = { ...this.view, vaults: news.vaults };
         break;
+    }
+  }
+
+  #setDownloads(downloads: DownloadView[]): void {
+    if (this.view === null) return;
+    const before = new Map(this.view.downloads.map((one) => [one.id, one.state.type]));
+    this.view = { ...this.view, downloads };
+    for (const one of downloads) {
+      const was = before.get(one.id);
+      if (was !== undefined && was !== one.state.type && ["done", "failed"].includes(one.state.type)) {
+        this.onDownloaded(one);
+      }
     }
   }
 }

@@ -1,9 +1,13 @@
 // All stores of the window, and the actions that touch more than one of them.
 import { getContext, setContext } from "svelte";
+import type { DownloadView, HardwareView, RemovedModel } from "../bindings/app";
 import type { Host } from "../host/host";
-import { t } from "../i18n/i18n.svelte";
+import { language, t } from "../i18n/i18n.svelte";
 import type { Draft } from "../text/draft";
+import { bytes } from "../text/format";
 import { Desk, problemOf } from "./desk.svelte";
+import { Drops } from "./drops.svelte";
+import { Loaded } from "./loaded.svelte";
 import { Offers } from "./offers.svelte";
 import type { Prefs } from "./prefs.svelte";
 import { Route, type Section } from "./route.svelte";
@@ -17,6 +21,9 @@ export class Lectern {
   readonly desk: Desk;
   readonly talks: Talks;
   readonly offers: Offers;
+  readonly drops: Drops;
+  /** What this computer has. */
+  readonly machine = new Loaded<HardwareView>();
   readonly route = new Route();
   readonly toasts = new Toasts();
   readonly floating = new Floating();
@@ -32,6 +39,8 @@ export class Lectern {
     this.desk = new Desk(host);
     this.talks = new Talks(host, this.desk);
     this.offers = new Offers(host, this.desk);
+    this.drops = new Drops(host, (names, add) => void this.addDropped(names, add));
+    this.desk.onDownloaded = (download) => this.#downloaded(download);
     this.talks.onBegun = (id) => {
       if (this.current === NEW && this.route.page.at === "chat") this.route.chat(id);
     };
@@ -96,6 +105,52 @@ export class Lectern {
     this.openSettings("servers");
     const back = () => void this.attempt(() => this.host.restoreServer(token));
     this.toasts.show(t("servers.removed", { name: id }), { action: { label: t("undo"), run: back } });
+  }
+
+  /** Takes a model off the list; says what became of its file, and the toast brings both back. */
+  async removeModel(id: string): Promise<void> {
+    let removed: RemovedModel | null = null;
+    await this.attempt(async () => (removed = await this.host.removeModel(id)));
+    if (removed === null) return;
+    const { token, model, file_deleted, freed } = removed as RemovedModel;
+    const { page } = this.route;
+    if (page.at === "settings" && page.section === "models" && page.place[1] === id) this.openSettings("models");
+    const words = file_deleted
+      ? t("models.removedDeleted", { name: model.name, size: bytes(language.lang, freed) })
+      : t("models.removedListed", { name: model.name });
+    const back = () => void this.attempt(() => this.host.restoreModel(token));
+    this.toasts.show(words, { action: { label: t("undo"), run: back } });
+  }
+
+  /** Files were let go of over the window. */
+  async addDropped(names: readonly string[], add: () => Promise<unknown>): Promise<void> {
+    const done = await this.attempt(add);
+    if (!done) return;
+    const run = () => this.openSettings("models");
+    this.toasts.show(t("models.added", { n: names.length, names: names.join(", ") }), {
+      action: { label: t("models.show"), run },
+    });
+  }
+
+  /** The hardware stays what it is; how much of it is free does not. */
+  readMachine(): Promise<void> {
+    return this.machine.load(() => this.host.hardware());
+  }
+
+  #downloaded({ name, state }: DownloadView): void {
+    if (state.type === "failed") {
+      const run = () => this.openSettings("models");
+      this.toasts.show(`${t("download.failed")}: ${name}`, {
+        tone: "danger",
+        action: { label: t("models.show"), run },
+      });
+    } else if (state.type === "done") {
+      const { model } = state;
+      const use = () => void this.attempt(() => this.host.selectModel(model ?? ""));
+      this.toasts.show(t("download.ready", { name }), {
+        action: model === null ? null : { label: t("download.use"), run: use },
+      });
+    }
   }
 
   async exportTrace(): Promise<void> {

@@ -6,7 +6,6 @@ import type {
   ConversationSummary,
   ConversationView,
   MessageView,
-  ModelView,
   NoteView,
   SendReceipt,
   SendRequest,
@@ -16,12 +15,13 @@ import type { Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core
 import type { Host, OnEvents } from "../host";
 import { FakeOffers } from "./offers";
 import { Player, type Pace } from "./player";
-import { FakeServers, problem } from "./serverhost";
+import { FakeModels } from "./modelhost";
+import { problem } from "./serverhost";
 import { sceneOf, type Scene } from "./scenes";
 import { scriptFor } from "./scripts";
 import { isStored, nextId, type Script } from "./script";
 import { NORWAY_NOTE } from "./texts";
-import { appView, extraModel, extraVault } from "./view";
+import { appView, extraVault } from "./view";
 
 interface Kept {
   summary: ConversationSummary;
@@ -29,7 +29,7 @@ interface Kept {
   deleted: boolean;
 }
 
-export class FakeHost extends FakeServers implements Host {
+export class FakeHost extends FakeModels implements Host {
   #kept: Kept[] = [];
   readonly #scene: Scene;
   readonly #offers: FakeOffers;
@@ -205,23 +205,6 @@ export class FakeHost extends FakeServers implements Host {
       id: 7,
       result: { content: [{ type: "text", text: "A long line of the answer.\n".repeat(4000) }] },
     };
-  }
-
-  async selectModel(id: string): Promise<void> {
-    this.view = { ...this.view, model: id };
-    this.news({ type: "models_changed", model: id, models: this.view.models });
-  }
-
-  async addModel(): Promise<ModelView | null> {
-    const model = extraModel();
-    this.view = { ...this.view, models: [...this.view.models.filter((one) => one.id !== model.id), model] };
-    this.news({ type: "models_changed", model: this.view.model, models: this.view.models });
-    return model;
-  }
-
-  async removeModel(id: string): Promise<void> {
-    this.view = { ...this.view, models: this.view.models.filter((model) => model.id !== id) };
-    this.news({ type: "models_changed", model: this.view.model, models: this.view.models });
   }
 
   async addVault(): Promise<VaultView | null> {

@@ -3,6 +3,7 @@ import type { AppView, Problem } from "../../bindings/app";
 import type { Script } from "./script";
 import * as questions from "./questions";
 import * as scripts from "./scripts";
+import { everyDownload, everyModel } from "./models";
 import { everyState } from "./servers";
 import { firstView } from "./view";
 
@@ -62,6 +63,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   limit: now("Too many steps", [{ text: "Search until you find it", script: scripts.limit }]),
   cut: now("Cut short", [{ text: "Read the list to me", script: scripts.cut }]),
   servers: { view: { servers: everyState }, history },
+  models: { view: { models: everyModel(), model: "llama-3.2-3b", downloads: [...everyDownload] }, history },
   form: now("A ticket to Bergen", [], { text: "Book a ticket", script: questions.asks(questions.form) }),
   url: now("Sign in", [], { text: "Book a ticket", script: questions.asks(questions.address) }),
   sampling: now("A summary", [], { text: "Summarise my trip", script: questions.asks(questions.sampling) }),

@@ -1,0 +1,123 @@
+//! Model files that are dragged into the window.
+//!
+//! Invariant: the page hears names only. Which files are added stands here, so that a page that was talked into
+//! something can't name a file of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lectern_app::view::DropNews;
+use tauri::DragDropEvent;
+use tauri::ipc::Channel;
+
+/// What was let go of, and the page that hears of it.
+#[derive(Default)]
+pub struct Drops(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    page: Option<Channel<DropNews>>,
+    dropped: Vec<PathBuf>,
+}
+
+impl Drops {
+    /// Tells this page from now on; the one before was loaded anew.
+    pub fn watch(&self, page: Channel<DropNews>) {
+        self.state().page = Some(page);
+    }
+
+    /// What the window says of a drag.
+    pub fn hear(&self, event: &DragDropEvent) {
+        let mut state = self.state();
+        match event {
+            DragDropEvent::Enter { paths, .. } => state.tell(news_of(paths, Stage::Over)),
+            DragDropEvent::Drop { paths, .. } => {
+                state.dropped = paths.iter().filter(|path| is_model(path)).cloned().collect();
+                state.tell(news_of(paths, Stage::Dropped));
+            }
+            DragDropEvent::Leave => state.tell(DropNews::Left),
+            // It comes with each movement of the pointer.
+            _ => {}
+        }
+    }
+
+    /// The model files that were let go of last; each drop is taken once.
+    pub fn take(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.state().dropped)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A std mutex: nothing awaits while it is held, and nothing in here can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn tell(&mut self, news: DropNews) {
+        // A page that no longer listens is forgotten; the next one watches anew.
+        if self.page.as_ref().is_some_and(|page| page.send(news).is_err()) {
+            self.page = None;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Over,
+    Dropped,
+}
+
+fn news_of(paths: &[PathBuf], stage: Stage) -> DropNews {
+    let (files, rest): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| is_model(path));
+    let models: Vec<String> = files.into_iter().map(|path| name_of(path)).collect();
+    let others = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+    match stage {
+        Stage::Over => DropNews::Over { models, others },
+        Stage::Dropped => DropNews::Dropped { models, others },
+    }
+}
+
+/// By the ending only; what a file really is, is found out when it is added.
+fn is_model(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tauri::PhysicalPosition;
+
+    use super::*;
+
+    fn dropped(paths: &[&str]) -> DragDropEvent {
+        let paths = paths.iter().map(PathBuf::from).collect();
+        DragDropEvent::Drop { paths, position: PhysicalPosition::new(1.0, 1.0) }
+    }
+
+    #[test]
+    fn only_model_files_are_kept_and_only_once() {
+        let drops = Drops::default();
+        drops.hear(&dropped(&["/a/tiny.GGUF", "/a/notes.md", "/a/gguf"]));
+        assert_eq!(drops.take(), [PathBuf::from("/a/tiny.GGUF")]);
+        assert!(drops.take().is_empty());
+    }
+
+    #[test]
+    fn what_was_not_let_go_of_is_not_kept() {
+        let drops = Drops::default();
+        let paths = vec![PathBuf::from("/a/tiny.gguf")];
+        drops.hear(&DragDropEvent::Enter { paths, position: PhysicalPosition::new(1.0, 1.0) });
+        drops.hear(&DragDropEvent::Leave);
+        assert!(drops.take().is_empty());
+    }
+
+    #[test]
+    fn the_page_hears_names_without_their_folders() {
+        let paths = ["/home/ada/private/tiny.gguf", "/home/ada/note.md"].map(PathBuf::from);
+        let models = vec!["tiny.gguf".to_owned()];
+        assert_eq!(news_of(&paths, Stage::Over), DropNews::Over { models, others: 1 });
+    }
+}

@@ -1,0 +1,49 @@
+// What the window asks of the shell about models.
+import type {
+  BenchView,
+  CuratedView,
+  DownloadRequest,
+  DownloadView,
+  DropNews,
+  HardwareView,
+  ModelDetails,
+  ModelFolderView,
+  ModelView,
+  RemovedModel,
+  RepositoryView,
+} from "../bindings/app";
+
+/** A part of `Host`, with the same rules. */
+export interface ModelHost {
+  selectModel(id: string): Promise<void>;
+  /** Opens the system's file dialog; null when the user closed it. */
+  addModel(): Promise<ModelView | null>;
+  /** Hears of files that are dragged over the window, for as long as it lives. */
+  watchDrops(onDrop: (news: DropNews) => void): Promise<void>;
+  /** Adds the model files that the user let go of last. */
+  addDropped(): Promise<ModelView[]>;
+  removeModel(id: string): Promise<RemovedModel>;
+  /** By the token of `removeModel`. */
+  restoreModel(token: string): Promise<ModelView>;
+
+  /** Everything about a model; its need for memory with so many tokens of context (null: as it would be used). */
+  modelDetails(id: string, context: number | null): Promise<ModelDetails>;
+  /** Takes about five seconds; one at a time. */
+  benchModel(id: string): Promise<BenchView>;
+  hardware(): Promise<HardwareView>;
+
+  modelFolders(): Promise<ModelFolderView[]>;
+  /** Opens the system's folder dialog; null when the user closed it. */
+  chooseModelFolder(): Promise<ModelFolderView | null>;
+  addModelFolder(path: string): Promise<ModelFolderView>;
+  removeModelFolder(path: string): Promise<void>;
+
+  curatedModels(): Promise<CuratedView[]>;
+  /** By `owner/repo`, `owner/repo:Q4_K_M`, or an address. */
+  listRepository(target: string): Promise<RepositoryView>;
+  startDownload(request: DownloadRequest): Promise<DownloadView>;
+  pauseDownload(id: string): Promise<DownloadView>;
+  resumeDownload(id: string): Promise<DownloadView>;
+  /** Takes it off the list; what has come of one that is not done is deleted. */
+  cancelDownload(id: string): Promise<void>;
+}
