@@ -20,6 +20,7 @@ const COMMANDS: &[&str] = &[
     "answer_question",
     "long_message",
     "select_model",
+    "model_wanted",
     "add_model",
     "watch_drops",
     "add_dropped",

@@ -232,7 +232,7 @@ impl Models {
     }
 
     /// The starter's file; megabytes are compared or written.
-    async fn installed_starter(&self) -> Result<PathBuf, Problem> {
+    pub async fn installed_starter(&self) -> Result<PathBuf, Problem> {
         let home = self.home.clone();
         let installed = tokio::task::spawn_blocking(move || starter::install(&home)).await;
         installed.map_err(|error| Problem::new("defect", format!("write the starter model: {error}")))?

@@ -3,6 +3,7 @@
 //! Invariant: no secrets, no open handles; everything here may cross to a web page.
 
 mod audit;
+mod drops;
 mod generation;
 mod import;
 mod models;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 pub use audit::*;
+pub use drops::*;
 pub use generation::*;
 pub use import::*;
 pub use models::*;

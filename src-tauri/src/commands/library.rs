@@ -47,10 +47,7 @@ pub async fn model_folders(desk: Desk<'_>) -> Result<Vec<ModelFolderView>, Probl
 }
 
 #[tauri::command]
-pub async fn choose_model_folder(
-    app: AppHandle,
-    desk: Desk<'_>,
-) -> Result<Option<ModelFolderView>, Problem> {
+pub async fn choose_model_folder(app: AppHandle, desk: Desk<'_>) -> Result<Option<ModelFolderView>, Problem> {
     let engine = desk.engine().await?;
     let dialog = app.dialog().file().set_title("Choose a folder with models");
     let Some(path) = chosen(|answer| dialog.pick_folder(answer)).await? else { return Ok(None) };

@@ -43,6 +43,7 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         turns::answer_question,
         turns::long_message,
         models::select_model,
+        models::model_wanted,
         models::add_model,
         models::watch_drops,
         models::add_dropped,

@@ -1,7 +1,7 @@
 //! The model list.
 
 use lectern_app::view::{DropNews, ModelView, Problem};
-use lectern_core::ModelId;
+use lectern_core::{ConversationId, ModelId};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State};
 use tauri_plugin_dialog::DialogExt;
@@ -12,6 +12,16 @@ use crate::drops::Drops;
 #[tauri::command]
 pub async fn select_model(desk: Desk<'_>, id: ModelId) -> Result<(), Problem> {
     desk.engine().await?.select_model(&id)
+}
+
+#[tauri::command]
+pub async fn model_wanted(
+    desk: Desk<'_>,
+    conversation: Option<ConversationId>,
+    draft: String,
+) -> Result<(), Problem> {
+    desk.engine().await?.model_wanted(conversation, &draft);
+    Ok(())
 }
 
 #[tauri::command]

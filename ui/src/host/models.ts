@@ -16,6 +16,8 @@ import type {
 /** A part of `Host`, with the same rules. */
 export interface ModelHost {
   selectModel(id: string): Promise<void>;
+  /** The user types, and this is what the next message begins with; answers at once. */
+  modelWanted(conversation: string | null, draft: string): Promise<void>;
   /** Opens the system's file dialog; null when the user closed it. */
   addModel(): Promise<ModelView | null>;
   /** Hears of files that are dragged over the window, for as long as it lives. */

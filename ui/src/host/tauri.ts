@@ -42,6 +42,7 @@ export function tauriHost(): Host {
 function models(): ModelHost {
   return {
     selectModel: (id) => invoke("select_model", { id }),
+    modelWanted: (conversation, draft) => invoke("model_wanted", { conversation, draft }),
     addModel: () => invoke("add_model"),
     watchDrops: (onDrop) => invoke("watch_drops", { onDrop: channel<DropNews>(onDrop) }),
     addDropped: () => invoke("add_dropped"),

@@ -5,6 +5,7 @@ import type { Host } from "../host/host";
 import { language, t } from "../i18n/i18n.svelte";
 import type { Draft } from "../text/draft";
 import { bytes } from "../text/format";
+import { Ahead } from "./ahead";
 import { Desk, problemOf } from "./desk.svelte";
 import { Drops } from "./drops.svelte";
 import { Loaded } from "./loaded.svelte";
@@ -22,6 +23,7 @@ export class Lectern {
   readonly talks: Talks;
   readonly offers: Offers;
   readonly drops: Drops;
+  readonly ahead: Ahead;
   /** What this computer has. */
   readonly machine = new Loaded<HardwareView>();
   readonly route = new Route();
@@ -39,6 +41,7 @@ export class Lectern {
     this.desk = new Desk(host);
     this.talks = new Talks(host, this.desk);
     this.offers = new Offers(host, this.desk);
+    this.ahead = new Ahead(host);
     this.drops = new Drops(host, (names, add) => void this.addDropped(names, add));
     this.desk.onDownloaded = (download) => this.#downloaded(download);
     this.talks.onBegun = (id) => {

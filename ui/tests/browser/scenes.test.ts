@@ -39,7 +39,7 @@ async function look(query: string, ready: string, hash = ""): Promise<void> {
 const LANGS = ["en", "fr", "zh-CN"];
 
 it.each(SCENE_NAMES.map((scene, index) => [scene, LANGS[index % 3] ?? "en"]))("scene %s, %s", (scene, lang) => {
-  const empty = ["first", "no-vault", "history", "servers"].includes(scene);
+  const empty = ["first", "no-vault", "history", "servers", "models"].includes(scene);
   const ready = scene === "broken" ? '[data-testid="error"]' : empty ? ".empty h1" : '[data-testid="message-user"]';
   return look(`scene=${scene}&lang=${lang}&trace=1&speed=0.3`, ready);
 });
@@ -62,6 +62,19 @@ const PLACES: [string, string][] = [
   ["/id/github", '[data-testid="sign-in"]'],
   ["/id/nobody", ".back"],
 ];
+const MODELS: [string, string][] = [
+  ["", '[data-testid="hardware"] dl'],
+  ["/get", "[data-curated]"],
+  ["/id/qwen3-4b", '[data-testid="memory-need"]'],
+  ["/id/coder", '[data-testid="memory-need"]'],
+  ["/id/broken", '[data-testid="error"]'],
+  ["/id/nobody", ".back"],
+];
+it.each(MODELS.map(([place, ready], index) => [place, ready, LANGS[index % 3] ?? "en"]))(
+  "models%s",
+  (place, ready, lang) => look(`scene=models&lang=${lang}`, ready, `#/settings/models${place}`),
+);
+
 it.each(PLACES.map(([place, ready], index) => [place, ready, LANGS[index % 3] ?? "en"]))(
   "servers%s",
   (place, ready, lang) => look(`scene=servers&lang=${lang}`, ready, `#/settings/servers${place}`),

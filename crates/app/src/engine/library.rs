@@ -2,6 +2,7 @@
 //!
 //! Invariant: what is chosen here is in the settings before anyone is told.
 
+mod details;
 mod folders;
 mod hub;
 mod machine;

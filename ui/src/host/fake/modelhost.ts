@@ -44,6 +44,11 @@ export class FakeModels extends FakeServers implements ModelHost {
     this.#tellModels(this.view.models, id);
   }
 
+  async modelWanted(conversation: string | null, draft: string): Promise<void> {
+    const asked = window as unknown as { wanted?: unknown[] };
+    asked.wanted = [...(asked.wanted ?? []), { conversation, draft }];
+  }
+
   async addModel(): Promise<ModelView | null> {
     return this.#add(data.extraModel());
   }

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Host } from "../host/host";
+import { Ahead } from "./ahead";
+
+let told: [string | null, string][];
+let ahead: Ahead;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  told = [];
+  const modelWanted = (conversation: string | null, draft: string) => {
+    told.push([conversation, draft]);
+    return Promise.reject(new Error("the model can't be loaded"));
+  };
+  ahead = new Ahead({ modelWanted } as unknown as Host);
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("the first key counts at once, the others when the user pauses", () => {
+  for (const draft of ["W", "Wh", "Whe"]) ahead.typed("c1", draft);
+  expect(told).toEqual([["c1", "W"]]);
+  vi.runAllTimers();
+  expect(told).toEqual([
+    ["c1", "W"],
+    ["c1", "Whe"],
+  ]);
+  ahead.typed("c1", "Where");
+  expect(told.at(-1)).toEqual(["c1", "Where"]);
+});
+
+it("nothing is told once the message is sent", () => {
+  ahead.typed(null, "W");
+  ahead.sent();
+  vi.runAllTimers();
+  expect(told).toEqual([[null, "W"]]);
+});

@@ -1,0 +1,34 @@
+// Tells the shell that the user types, so that the model is ready when the message is sent.
+// Invariant: what is told is never waited for, and its failure is nobody's concern.
+import type { Host } from "../host/host";
+
+/** Between two words, but not between two sentences. */
+const PAUSE_MS = 500;
+
+export class Ahead {
+  #typing = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly host: Host) {}
+
+  /** A key was pressed: the first one counts at once, the others when the user pauses. */
+  typed(conversation: string | null, draft: string): void {
+    clearTimeout(this.#timer);
+    if (!this.#typing) this.#tell(conversation, draft);
+    this.#typing = true;
+    this.#timer = setTimeout(() => {
+      this.#typing = false;
+      this.#tell(conversation, draft);
+    }, PAUSE_MS);
+  }
+
+  /** The message was sent; the shell knows of it by that. */
+  sent(): void {
+    clearTimeout(this.#timer);
+    this.#typing = false;
+  }
+
+  #tell(conversation: string | null, draft: string): void {
+    this.host.modelWanted(conversation, draft).catch(() => undefined);
+  }
+}
