@@ -13,6 +13,11 @@ fi
 RUST_NEEDED=1.95
 NODE_NEEDED=20.19
 
+# What measures and what is shipped is built with these: llama.cpp chooses its code for the processor when it starts.
+# The same in the scripts that need it, so that llama.cpp is compiled once for them.
+# shellcheck disable=SC2034
+FAST=(--features lectern-local/portable-cpu)
+
 say() { printf '\n==> %s\n' "$*"; }
 stop() {
     printf '\nStopped: %s\n' "$*" >&2

@@ -44,7 +44,7 @@ impl Size {
 }
 
 /// Words of the text that the model writes; the text has a quotation mark before them.
-pub const QUOTED_WORDS: usize = 240;
+pub const QUOTED_WORDS: usize = 160;
 const QUOTATION_MARK: usize = b'"' as usize;
 const NEW_LINE: usize = b'\n' as usize;
 const END_OF_MESSAGE: usize = 258;
@@ -74,17 +74,27 @@ impl QuotingModel {
         &self.vocabulary.words[QUOTED_WORDS..]
     }
 
-    /// Writes the file.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+    /// The size of the file.
+    pub fn file_bytes(&self) -> u64 {
         let tensors = self.tensors();
+        self.head(&tensors).len() as u64 + tensors.iter().map(Planned::bytes).sum::<u64>()
+    }
+
+    fn head(&self, tensors: &[Planned]) -> Vec<u8> {
         let sized: Vec<_> = tensors
             .iter()
             .map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice(), tensor.kind as u32, tensor.bytes()))
             .collect();
-        let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
         let mut head = header(&self.metadata(), &sized);
         pad(&mut head);
-        out.write_all(&head)?;
+        head
+    }
+
+    /// Writes the file.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let tensors = self.tensors();
+        let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
+        out.write_all(&self.head(&tensors))?;
         let mut random = Random::seeded(11);
         for tensor in &tensors {
             self.write_tensor(tensor, &mut random, &mut out)?;

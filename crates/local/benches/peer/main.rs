@@ -1,0 +1,191 @@
+//! The same model file, in this application and in llama-cpp-python: tokens per second, the wait for the first token,
+//! the cost of grammars, what guessing, saved caches and restarts bring.
+//!
+//! `cargo bench -p lectern-local --bench peer -- [--peer PYTHON --script peer.py] [--models FOLDER]`
+//! `LECTERN_BENCH_SIZE` is `1b` (the shape of Llama-3.2-1B in Q4_0, 910 MB) or `small`; `LECTERN_BENCH_ROUNDS` how
+//! often each is measured.
+//! Invariant: every figure is measured in this run, the sides one after the other in each round; noise fails nothing.
+
+#![expect(clippy::print_stdout, reason = "it prints its figures")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark may stop")]
+
+mod other;
+mod ours;
+mod scenarios;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use lectern_local::{LocalModel, LocalOptions, Lookup, SpeedOptions};
+use lectern_test_gguf::{QUOTED_WORDS, QuotingModel, Size};
+use serde_json::json;
+
+use other::{Peer, number};
+use scenarios::Words;
+use table::{Line, median};
+
+/// Tokens of context on both sides.
+const CONTEXT: u32 = 8192;
+
+struct Setup {
+    model: QuotingModel,
+    path: PathBuf,
+    threads: u32,
+    rounds: usize,
+    peer: Option<Peer>,
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(run());
+}
+
+async fn run() {
+    let mut setup = set_up();
+    let mut lines = Vec::new();
+    let options = |lookup| LocalOptions {
+        context: Some(CONTEXT),
+        speed: SpeedOptions { lookup, threads: Some(setup.threads), ..SpeedOptions::default() },
+        ..LocalOptions::default()
+    };
+    let (guessing, plain) = (options(Lookup::Auto), options(Lookup::Off));
+    let model = ours::open(&setup.path, guessing).await;
+    compare(&model, &mut setup, &mut lines).await;
+    setup.peer = None;
+    let without = ours::open(&setup.path, plain).await;
+    quote(&model, &without, &setup, &mut lines).await;
+    without.unload().await;
+    crash(&model, &setup, &mut lines).await;
+    model.unload().await;
+    table::print(&lines, ("Lectern", "other"));
+    println!(
+        "\nMedians of {} rounds, {} threads. Ratios above 1 are ours. A busy machine moves single figures by a tenth \
+         and more; run it again before believing a small difference.",
+        setup.rounds, setup.threads
+    );
+}
+
+fn set_up() -> Setup {
+    let arguments: Vec<String> = std::env::args().collect();
+    let option = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).map(PathBuf::from)
+    };
+    let (size, name) = match std::env::var("LECTERN_BENCH_SIZE").as_deref() {
+        Ok("small") => (Size::Small, "bench-small.gguf"),
+        Ok(_) | Err(_) => (Size::OneBillion, "bench-1b.gguf"),
+    };
+    let folder = option("--models").unwrap_or_else(std::env::temp_dir);
+    let path = folder.join(name);
+    let model = QuotingModel::new(size);
+    write_model(&model, &path);
+    let rounds =
+        std::env::var("LECTERN_BENCH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(3);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = u32::try_from(threads).unwrap_or(1);
+    let peer = option("--peer")
+        .zip(option("--script"))
+        .and_then(|(python, script)| start_peer(&python, &script, &path, threads));
+    Setup { model, path, threads, rounds, peer }
+}
+
+/// Made once; another size of file means another version of the recipe.
+fn write_model(model: &QuotingModel, path: &Path) {
+    if std::fs::metadata(path).is_ok_and(|meta| meta.len() == model.file_bytes()) {
+        return;
+    }
+    println!("Making {} (random weights in the true shape) …", path.display());
+    std::fs::create_dir_all(path.parent().unwrap()).expect("a folder for the model");
+    let partial = path.with_extension("part");
+    model.write(&partial).expect("room for the benchmark's model");
+    std::fs::rename(partial, path).expect("the model in its place");
+}
+
+fn start_peer(python: &Path, script: &Path, model: &Path, threads: u32) -> Option<Peer> {
+    let mut peer = Peer::start(python, script).ok()?;
+    let load = json!({ "do": "load", "model": model, "threads": threads, "context": CONTEXT });
+    match peer.ask(&load) {
+        Ok(answer) => {
+            println!(
+                "Beside llama-cpp-python {} (loaded in {:.1} s)",
+                answer["version"].as_str().unwrap_or_default(),
+                number(&answer, "seconds")
+            );
+            Some(peer)
+        }
+        Err(error) => {
+            println!("llama-cpp-python cannot be used ({error}): only our side is measured.");
+            None
+        }
+    }
+}
+
+/// Pairs of figures, ours and theirs, as they come.
+#[derive(Default)]
+struct Pairs(Vec<f64>, Vec<f64>);
+
+impl Pairs {
+    fn add(&mut self, pair: [Option<f64>; 2]) {
+        self.0.extend(pair[0]);
+        self.1.extend(pair[1]);
+    }
+
+    fn line(self, what: &str, unit: &'static str, more: bool, aim: Option<f64>) -> Line {
+        let ours = median(self.0).unwrap_or(f64::NAN);
+        Line { what: what.to_owned(), ours, other: median(self.1), unit, more, aim }
+    }
+}
+
+async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
+    let [mut prompt, mut reply, mut turn, mut step, mut grammar] = std::array::from_fn(|_| Pairs::default());
+    // The first round warms up: files in memory, threads started.
+    for round in 0..=setup.rounds {
+        let words = Words { model: &setup.model, round };
+        let [one, two] = scenarios::throughput(model, setup.peer.as_mut(), &words).await;
+        if round == 0 {
+            continue;
+        }
+        prompt.add(one);
+        reply.add(two);
+        turn.add(scenarios::second_turn(model, setup.peer.as_mut(), &words).await);
+        step.add(scenarios::second_step(model, setup.peer.as_mut(), &words).await);
+        grammar.add(scenarios::grammar(model, setup.peer.as_mut(), &words).await);
+        println!("round {round} of {}", setup.rounds);
+    }
+    lines.push(prompt.line("prompt of 500 tokens", "tok/s", true, Some(1.0)));
+    lines.push(reply.line("reply of 64 tokens", "tok/s", true, Some(1.0)));
+    lines.push(turn.line("second turn, 32 new words: first token", "s", false, Some(3.0)));
+    lines.push(step.line("second step, after a call that wrote a note: first token", "s", false, Some(3.0)));
+    lines.push(grammar.line("a token more under a grammar", "ms", false, None));
+}
+
+async fn quote(model: &LocalModel, without: &LocalModel, setup: &Setup, lines: &mut Vec<Line>) {
+    let mut share = Vec::new();
+    for (what, from, aim) in [
+        ("quoting a note: with guesses, without", 0, Some(1.5)),
+        ("half of it quoted: with guesses, without", QUOTED_WORDS / 2, None),
+        ("nothing quoted: with guesses, without", QUOTED_WORDS - 1, None),
+    ] {
+        let mut pairs = Pairs::default();
+        for round in 0..setup.rounds {
+            let words = Words { model: &setup.model, round };
+            let (with, right) = scenarios::quoting(model, &words, from).await;
+            let (plain, _) = scenarios::quoting(without, &words, from).await;
+            pairs.add([Some(with), Some(plain)]);
+            share.push(right);
+        }
+        lines.push(pairs.line(what, "tok/s", true, aim));
+    }
+    if let Some(share) = median(share) {
+        println!("{:.0} % of the guessed tokens were right.", share * 100.0);
+    }
+}
+
+async fn crash(model: &LocalModel, setup: &Setup, lines: &mut Vec<Line>) {
+    let mut pairs = Pairs::default();
+    for round in 0..setup.rounds {
+        let words = Words { model: &setup.model, round };
+        pairs.add([Some(scenarios::after_crash(model, &words).await), None]);
+    }
+    lines.push(pairs.line("after a crash: spawn, load, first token", "s", false, None));
+}
