@@ -119,5 +119,6 @@ pub fn result(call: &(ToolCallId, ToolName, String), text: &str) -> Message {
         content: vec![Content::Text { text: text.to_owned() }],
         structured: None,
         sources: Vec::new(),
+        note: None,
     })
 }
