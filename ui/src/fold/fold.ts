@@ -28,7 +28,7 @@ function apply(turn: TurnState, event: Event): TurnState {
     case "turn_started":
       return { ...turn, startedAt: event.at, model: event.model, userId: event.message_id, user: event.message };
     case "step_started":
-      return { ...turn, steps: [...turn.steps, newStep(event.step, event.at, event.tools)] };
+      return { ...turn, steps: [...turn.steps, newStep(event.step, event.at, event.tools, event)] };
     case "model_loading":
       return onStep(turn, event, (step) => ({ ...step, loading: event.fraction }));
     case "prompt_progress":

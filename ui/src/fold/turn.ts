@@ -3,13 +3,16 @@
 import type {
   AssistantMessage,
   Event,
+  Exposure,
   FinishReason,
+  Fit,
   Grant,
   Part,
   PermissionAnswer,
   Progress,
   Question,
   QuestionAnswer,
+  StepSettings,
   StepStats,
   ToolResult,
   TurnOutcome,
@@ -75,6 +78,10 @@ export interface StepState {
   readonly startedAt: string;
   readonly finishedAt: string | null;
   readonly tools: readonly string[];
+  /** Why these tools, with which settings, and what was done so that the request fits; null in what older versions stored. */
+  readonly exposure: Exposure | null;
+  readonly settings: StepSettings | null;
+  readonly fit: Fit | null;
   /** 0 to 1 while the model is being loaded. */
   readonly loading: number | null;
   /** When the first text, thinking or call came; null again once `stats` are there. */
@@ -127,12 +134,22 @@ export function newTurn(id: string, conversation: string): TurnState {
   };
 }
 
-export function newStep(index: number, at: string, tools: readonly string[]): StepState {
+/** What the start of a step may say beside its tools. */
+export interface StepSaid {
+  readonly exposure?: Exposure;
+  readonly settings?: StepSettings;
+  readonly fit?: Fit;
+}
+
+export function newStep(index: number, at: string, tools: readonly string[], said: StepSaid = {}): StepState {
   return {
     index,
     startedAt: at,
     finishedAt: null,
     tools,
+    exposure: said.exposure ?? null,
+    settings: said.settings ?? null,
+    fit: said.fit ?? null,
     loading: null,
     firstAt: null,
     prompt: null,

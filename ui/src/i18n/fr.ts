@@ -2,10 +2,12 @@
 import type { Messages } from "./i18n.svelte";
 import { fr as models } from "./models/fr";
 import { fr as servers } from "./servers/fr";
+import { fr as steps } from "./steps/fr";
 
 export const fr: Messages = {
   ...models,
   ...servers,
+  ...steps,
   "about.home": "Dossier de l’application",
   "about.licence": "Licence",
   "about.private": "Vos notes restent sur cet ordinateur. Le modèle y fonctionne aussi.",

@@ -2,10 +2,12 @@
 import type { Messages } from "./i18n.svelte";
 import { zhCN as models } from "./models/zh-CN";
 import { zhCN as servers } from "./servers/zh-CN";
+import { zhCN as steps } from "./steps/zh-CN";
 
 export const zhCN: Messages = {
   ...models,
   ...servers,
+  ...steps,
   "about.home": "应用文件夹",
   "about.licence": "许可证",
   "about.private": "你的笔记只留在这台电脑上，模型也在本机运行。",

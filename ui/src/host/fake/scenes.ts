@@ -1,6 +1,7 @@
 // The scenes that can be asked for by `?scene=…`: what is there when the window opens.
 import type { AppView, Problem } from "../../bindings/app";
 import type { Script } from "./script";
+import { chosenTools } from "./choosing";
 import * as questions from "./questions";
 import * as scripts from "./scripts";
 import { everyDownload, everyModel } from "./models";
@@ -68,6 +69,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   url: now("Sign in", [], { text: "Book a ticket", script: questions.asks(questions.address) }),
   sampling: now("A summary", [], { text: "Summarise my trip", script: questions.asks(questions.sampling) }),
   asked: now("A ticket to Bergen", [{ text: "Book a ticket", script: questions.asks(questions.form) }]),
+  exposure: now("Everything that decides", [{ text: "And the other one?", script: chosenTools }]),
   broken: {
     history: [],
     broken: {

@@ -8,6 +8,7 @@ import type {
   PermissionAnswer,
   Question,
   QuestionAnswer,
+  ResultNote,
   Source,
   StepStats,
   ToolCall,
@@ -15,6 +16,8 @@ import type {
   ToolResult,
   TurnOutcome,
 } from "../../bindings/core";
+
+import type { StepSaid } from "../../fold/turn";
 
 /** What a script may do. */
 export interface Stage {
@@ -67,7 +70,13 @@ export function source(path: string, heading: string | null, from: number, to: n
 export function result(
   of: ToolCall,
   text: string,
-  options: { outcome?: ToolOutcome; sources?: Source[]; structured?: unknown; content?: Content[] } = {},
+  options: {
+    outcome?: ToolOutcome;
+    sources?: Source[];
+    structured?: unknown;
+    content?: Content[];
+    note?: ResultNote;
+  } = {},
 ): ToolResult {
   return {
     call: of.id,
@@ -76,6 +85,7 @@ export function result(
     content: options.content ?? [{ type: "text", text }],
     structured: options.structured,
     sources: options.sources ?? [],
+    ...(options.note ? { note: options.note } : {}),
   };
 }
 
@@ -90,12 +100,14 @@ export async function step(
     stats?: StepStats;
     finish?: FinishReason;
     pace?: number;
+    tools?: string[];
+    said?: StepSaid;
   },
 ): Promise<void> {
   const { thinking = "", text = "", calls = [], pace = 24 } = options;
   const figures =
     options.stats ?? stats(420 + number * 260, number * 400, Math.ceil(text.length / 4) + calls.length * 24);
-  stage.emit({ kind: "step_started", step: number, tools: TOOLS });
+  stage.emit({ kind: "step_started", step: number, tools: options.tools ?? TOOLS, ...options.said });
   const { prompt_tokens: total, reused_tokens: reused } = figures.usage;
   for (let done = reused; done < total; done += 128) {
     stage.emit({ kind: "prompt_progress", done, total, reused });

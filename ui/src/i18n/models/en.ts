@@ -143,6 +143,7 @@ export const en = {
   "models.show": "Show",
   "models.speed": "{rate} tokens/s",
   "models.speedAbout": "about {rate} tokens/s",
+  "models.tab_advanced": "For experts",
   "models.tab_generation": "Answers",
   "models.tab_overview": "Overview",
   "models.tab_template": "Template",

@@ -146,6 +146,7 @@ export const fr: Record<keyof typeof en, string> = {
   "models.show": "Voir",
   "models.speed": "{rate} jetons/s",
   "models.speedAbout": "environ {rate} jetons/s",
+  "models.tab_advanced": "Pour experts",
   "models.tab_generation": "Réponses",
   "models.tab_overview": "Aperçu",
   "models.tab_template": "Gabarit",

@@ -143,6 +143,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "models.show": "查看",
   "models.speed": "{rate} 词元/秒",
   "models.speedAbout": "约 {rate} 词元/秒",
+  "models.tab_advanced": "高级",
   "models.tab_generation": "回答",
   "models.tab_overview": "概览",
   "models.tab_template": "模板",
