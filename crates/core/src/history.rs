@@ -37,6 +37,8 @@ fn push_user(out: &mut Vec<Message>, user: UserMessage) {
     if let Some(Message::User(last)) = out.last_mut() {
         last.parts.push(Part::Text { text: "\n\n".to_owned() });
         last.parts.extend(user.parts);
+        // The later one is the one that holds now.
+        last.context = user.context.or(last.context.take());
     } else {
         out.push(Message::User(user));
     }

@@ -33,6 +33,11 @@ pub enum Message {
 pub struct UserMessage {
     /// Text, images and resources, in order.
     pub parts: Vec<Part>,
+    /// What the model is told beside the words, as it was when they were sent: the day, for one. It is kept and never
+    /// changes, so that what was evaluated stays valid in later turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub context: Option<String>,
 }
 
 /// What the model answered in one step.
@@ -222,7 +227,7 @@ pub struct Source {
 impl UserMessage {
     /// A message of text alone.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Text { text: text.into() }] }
+        Self { parts: vec![Part::Text { text: text.into() }], context: None }
     }
 }
 

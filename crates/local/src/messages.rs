@@ -115,7 +115,11 @@ fn user_text(user: &UserMessage) -> String {
             Part::Thinking(_) | Part::ToolCall(_) => {}
         }
     }
-    out.trim().to_owned()
+    let text = out.trim();
+    match &user.context {
+        Some(context) if !context.trim().is_empty() => format!("{text}\n\n({})", context.trim()),
+        Some(_) | None => text.to_owned(),
+    }
 }
 
 fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {

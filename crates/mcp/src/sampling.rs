@@ -110,7 +110,7 @@ fn read_message(
     }
     match role {
         _ if parts.is_empty() => {}
-        Some("user") => messages.push(Message::User(UserMessage { parts })),
+        Some("user") => messages.push(Message::User(UserMessage { parts, context: None })),
         Some("assistant") => {
             messages.push(Message::Assistant(AssistantMessage { parts, ..AssistantMessage::default() }));
         }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Engine;
 use crate::models::Model;
 use crate::problem::{of_start, of_store};
-use crate::prompt::system_prompt;
+use crate::prompt::{system_prompt, today};
 use crate::settings::SamplingEntry;
 use crate::starter;
 use crate::view::{Problem, SendReceipt, SendRequest};
@@ -109,7 +109,7 @@ impl Engine {
         let starter = starter::is_starter(chat_model.info());
         let input = TurnInput {
             conversation,
-            message: UserMessage { parts },
+            message: UserMessage { parts, context: (!starter).then(|| today(&date_here())) },
             tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
             model: chat_model,
             exposure: lectern_core::ExposurePolicy::default(),
@@ -134,6 +134,9 @@ impl Engine {
 
 /// The starter's template has no place for instructions; it was trained for what it does.
 pub(super) fn instructions(starter: bool) -> Option<String> {
-    let today = clock::now().to_zoned(TimeZone::system()).date();
-    (!starter).then(|| system_prompt(&today.to_string()))
+    (!starter).then(system_prompt)
+}
+
+fn date_here() -> String {
+    clock::now().to_zoned(TimeZone::system()).date().to_string()
 }

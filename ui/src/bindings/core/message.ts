@@ -196,4 +196,9 @@ export type UserMessage = {
 /**
  * Text, images and resources, in order.
  */
-parts: Array<Part>, };
+parts: Array<Part>, 
+/**
+ * What the model is told beside the words, as it was when they were sent: the day, for one. It is kept and never
+ * changes, so that what was evaluated stays valid in later turns.
+ */
+context?: string, };
