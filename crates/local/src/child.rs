@@ -83,6 +83,8 @@ pub(crate) struct Child {
 
 const KEPT_LINES: usize = 30;
 const LONGEST_LINE: usize = 500;
+/// What a worker gets to save its states.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// A process whose output has ended is about to end itself.
 const DYING: Duration = Duration::from_millis(500);
 
@@ -148,6 +150,16 @@ impl Child {
         Death { status, lines }
     }
 
+    /// Lets the worker save what it keeps and end; kills it when that takes too long.
+    pub(crate) async fn finish(self) {
+        let Self { mut process, requests, .. } = self;
+        // The end of its input is the word to end.
+        drop(requests);
+        if tokio::time::timeout(FAREWELL, process.wait()).await.is_err() {
+            let _ = process.kill().await;
+        }
+    }
+
     /// Ends the worker.
     pub(crate) async fn kill(mut self) {
         let _ = self.process.kill().await;
@@ -163,9 +175,10 @@ async fn read_events(output: impl AsyncRead + Unpin, events: mpsc::UnboundedSend
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         // Other lines come from a library that prints.
-        if let Ok(event) = serde_json::from_str(&line)
-            && events.send(event).is_err()
-        {
+        let Ok(event) = serde_json::from_str(&line) else { continue };
+        if let Event::Note { text } = event {
+            tracing::warn!(target: "lectern_local::worker", "{text}");
+        } else if events.send(event).is_err() {
             return;
         }
     }

@@ -8,9 +8,10 @@ mod reply;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use lectern_core::{ChatModel, ChatRequest, Delta, ModelError, ModelId, ModelInfo, ToolMode};
+use futures::{FutureExt, StreamExt};
+use lectern_core::{ChatModel, ChatRequest, ConversationId, Delta, ModelError, ModelId, ModelInfo, ToolMode};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use crate::child::{Child, WorkerCommand};
 use crate::format::FormatOptions;
 use crate::gguf::{ModelFileError, USUAL_CONTEXT};
 use crate::protocol::{Misbehaviour, Request};
+use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
 use crate::tools::{Inspection, ToolSupport, inspect_with};
 use reply::ReplyTask;
@@ -31,6 +33,8 @@ pub struct LocalOptions {
     pub speed: SpeedOptions,
     /// What replaces the file's own format.
     pub format: FormatOptions,
+    /// What is kept of conversations that are not in use.
+    pub cache: CacheOptions,
 }
 
 /// A model in a file on this machine.
@@ -47,6 +51,7 @@ struct Shared {
     context: u32,
     speed: SpeedOptions,
     format: FormatOptions,
+    cache: CacheOptions,
     tools: ToolSupport,
     worker: Mutex<Worker>,
 }
@@ -86,6 +91,7 @@ impl LocalModel {
             context,
             speed: options.speed,
             format: options.format,
+            cache: options.cache,
             tools: file.tools,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
         };
@@ -97,12 +103,27 @@ impl LocalModel {
         &self.file
     }
 
-    /// Ends the worker and gives its memory back. The next reply starts a new one.
+    /// Ends the worker and gives its memory back; states that are not saved yet are saved before. The next reply starts
+    /// a new one.
     pub async fn unload(&self) {
         let mut worker = self.shared.worker.lock().await;
         worker.loaded = false;
         if let Some(child) = worker.child.take() {
-            child.kill().await;
+            child.finish().await;
+        }
+    }
+
+    /// Forgets what the worker keeps of a conversation (of all when unset), on disk too. For files of models that are
+    /// not open there is [`crate::saved::forget_conversation`].
+    pub async fn forget(&self, conversation: Option<&ConversationId>) {
+        let mut worker = self.shared.worker.lock().await;
+        if let Some(child) = &mut worker.child
+            && !child.has_ended()
+        {
+            let job = child.next_job();
+            let conversation = conversation.map(|id| id.0.clone());
+            child.send(&Request::Forget { job, conversation }).await;
+            child.event_of(job).await;
         }
     }
 
@@ -145,5 +166,10 @@ impl ChatModel for LocalModel {
             })
         };
         futures::stream::once(started).flatten().boxed()
+    }
+
+    fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
+        let shared = Arc::clone(&self.shared);
+        async move { ReplyTask::count(shared, request).await.map(Some) }.boxed()
     }
 }

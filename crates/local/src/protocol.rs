@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::format::FormatOptions;
 use crate::parse::ParsedText;
+use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
 
 /// What the application asks for. One job at a time; only `Cancel` comes in between.
@@ -27,6 +28,10 @@ pub(crate) enum Request {
     Parse(Box<Parse>),
     /// Turn text into tokens as a user's text is turned, and say how each reads.
     Tokenize { job: u64, text: String },
+    /// Count the tokens of the prompt that a request would have.
+    Count(Box<Generate>),
+    /// Forget what is kept of a conversation, or of all.
+    Forget { job: u64, conversation: Option<String> },
     /// For tests of recovery, and only when the environment allows it.
     Misbehave { job: u64, how: Misbehaviour },
 }
@@ -43,6 +48,9 @@ pub(crate) struct Load {
     /// What replaces the file's own format.
     #[serde(default)]
     pub(crate) format: FormatOptions,
+    /// What is kept of conversations beside the cache.
+    #[serde(default)]
+    pub(crate) cache: CacheOptions,
 }
 
 /// Stream one reply.
@@ -51,6 +59,9 @@ pub(crate) struct Generate {
     pub(crate) job: u64,
     /// Key of the cache.
     pub(crate) conversation: String,
+    /// A job beside the conversation, which never takes its place in the cache.
+    #[serde(default)]
+    pub(crate) side: bool,
     /// Messages in OpenAI's shape; an assistant message may carry `raw`, the text it was generated as.
     pub(crate) messages: Vec<Value>,
     /// Tools in OpenAI's shape.
@@ -171,6 +182,12 @@ pub(crate) enum Event {
     Parsed { job: u64, message: ParsedText },
     /// Tokens and how they read.
     Tokens { job: u64, tokens: Vec<(i32, String)> },
+    /// How many tokens the prompt of a request has.
+    Counted { job: u64, tokens: u32 },
+    /// What was to be forgotten is.
+    Forgotten { job: u64 },
+    /// Something for the log; belongs to no job.
+    Note { text: String },
     /// The job failed; the worker goes on.
     Failed { job: u64, error: WorkerError },
 }
@@ -186,8 +203,11 @@ impl Event {
             | Self::Described { job, .. }
             | Self::Parsed { job, .. }
             | Self::Tokens { job, .. }
+            | Self::Counted { job, .. }
+            | Self::Forgotten { job }
             | Self::Failed { job, .. } => *job,
             Self::Done(done) => done.job,
+            Self::Note { .. } => 0,
         }
     }
 }

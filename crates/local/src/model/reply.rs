@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lectern_core::{
-    AnswerForm, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, Sampling, ToolChoice, ToolMode,
-    ToolPlacement, Usage,
+    AnswerForm, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, Purpose, Sampling, ToolChoice,
+    ToolMode, ToolPlacement, Usage,
 };
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
@@ -24,6 +24,7 @@ use crate::prompted::any_call_schema;
 use crate::protocol::{
     Answer, Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, Thinking, WorkerError,
 };
+use crate::saved::sweep_process;
 use crate::tools::ToolSupport;
 
 /// What a cancelled reply waits for the worker's last words.
@@ -41,6 +42,8 @@ pub(super) struct ReplyTask {
     out: UnboundedSender<Result<Delta, ModelError>>,
     form: Form,
     deltas: Deltas,
+    /// Whether the reader has got a piece of the reply.
+    begun: bool,
 }
 
 /// How waiting for an event ended.
@@ -84,7 +87,7 @@ impl ReplyTask {
                 request.tools.iter().map(|tool| tool.name.0.clone()).collect()
             }
         };
-        Self { shared, request, cancel, out, form, deltas: Deltas::new(form, callable) }
+        Self { shared, request, cancel, out, form, deltas: Deltas::new(form, callable), begun: false }
     }
 
     /// Writes the reply to its end.
@@ -95,21 +98,86 @@ impl ReplyTask {
             () = self.stopped() => return self.finish(FinishReason::Cancelled),
             worker = shared.worker.lock() => worker,
         };
-        let Some(mut child) = self.take_child(&mut worker) else { return };
-        match self.drive(&mut worker, &mut child).await {
-            Ok(()) => worker.child = Some(child),
+        // A step of which nothing was seen yet is tried once more, with a new worker.
+        for may_retry in [true, false] {
+            let Some(mut child) = self.take_child(&mut worker) else { return };
+            match self.drive(&mut worker, &mut child).await {
+                Ok(()) => worker.child = Some(child),
+                Err(Stop::Failed(error)) => {
+                    worker.child = Some(child);
+                    self.send(Err(error));
+                }
+                Err(Stop::Dead(error)) => {
+                    let retry = may_retry && worker.loaded && !self.begun;
+                    worker.loaded = false;
+                    let death = self.bury(child).await;
+                    tracing::warn!(status = death.status, retry, "the worker of a local model died");
+                    if retry {
+                        continue;
+                    }
+                    self.send(Err(with_death(error, &death)));
+                }
+                Err(Stop::Cancelled(job)) => self.settle(&mut worker, child, job).await,
+            }
+            return;
+        }
+    }
+
+    /// Counts the tokens of the prompt that this request would have.
+    pub(super) async fn count(shared: Arc<Shared>, request: ChatRequest) -> Result<u32, ModelError> {
+        // Progress of a load is shown by the reply that follows.
+        let (out, _unread) = tokio::sync::mpsc::unbounded_channel();
+        let task = Self::new(Arc::clone(&shared), request, CancellationToken::new(), out);
+        let mut worker = shared.worker.lock().await;
+        let crashed = || error(ModelErrorCode::ModelCrashed, "the model's process did not start".to_owned());
+        let mut child = task.take_child(&mut worker).ok_or_else(crashed)?;
+        match task.counted(&mut worker, &mut child).await {
+            Ok(tokens) => {
+                worker.child = Some(child);
+                Ok(tokens)
+            }
             Err(Stop::Failed(error)) => {
                 worker.child = Some(child);
-                self.send(Err(error));
+                Err(error)
             }
             Err(Stop::Dead(error)) => {
                 worker.loaded = false;
-                let death = child.autopsy().await;
-                tracing::warn!(status = death.status, "the worker of a local model died");
-                self.send(Err(with_death(error, &death)));
+                let death = task.bury(child).await;
+                Err(with_death(error, &death))
             }
-            Err(Stop::Cancelled(job)) => self.settle(&mut worker, child, job).await,
+            // Nobody can cancel this task.
+            Err(Stop::Cancelled(_)) => Err(crashed()),
         }
+    }
+
+    async fn counted(&self, worker: &mut Worker, child: &mut Child) -> Result<u32, Stop> {
+        if !worker.loaded {
+            self.load(child).await?;
+            worker.loaded = true;
+        }
+        let job = child.next_job();
+        child.send(&Request::Count(Box::new(self.generate(job)))).await;
+        loop {
+            match child.event_of(job).await {
+                Some(Event::Counted { tokens, .. }) => return Ok(tokens),
+                Some(Event::Failed { error, .. }) => return Err(Stop::Failed(self.explain(error))),
+                Some(_) => {}
+                None => {
+                    let what = "the model's process died while it counted".to_owned();
+                    return Err(Stop::Dead(error(ModelErrorCode::ModelCrashed, what)));
+                }
+            }
+        }
+    }
+
+    /// Finds out how a worker died, and removes the temporary file that it may have been writing.
+    async fn bury(&self, child: Child) -> Death {
+        let process = child.id();
+        let death = child.autopsy().await;
+        if let (Some(process), Some(folder)) = (process, &self.shared.cache.folder) {
+            sweep_process(folder, process);
+        }
+        death
     }
 
     fn take_child(&self, worker: &mut Worker) -> Option<Child> {
@@ -144,6 +212,7 @@ impl ReplyTask {
                     self.send(Ok(Delta::PromptProgress { done, total, reused }));
                 }
                 Waited::Event(Event::Pieces { pieces, .. }) => {
+                    self.begun = true;
                     for piece in pieces {
                         let deltas = self.deltas.piece(piece);
                         deltas.into_iter().for_each(|delta| self.send(Ok(delta)));
@@ -165,7 +234,7 @@ impl ReplyTask {
         }
     }
 
-    async fn load(&mut self, child: &mut Child) -> Result<(), Stop> {
+    async fn load(&self, child: &mut Child) -> Result<(), Stop> {
         let path = self.shared.path.clone();
         let checked = tokio::task::spawn_blocking(move || read_info(&path)).await;
         if let Ok(Err(fault)) = checked {
@@ -175,7 +244,8 @@ impl ReplyTask {
             (self.shared.path.clone(), self.shared.context, self.shared.speed.clone());
         let job = child.next_job();
         let format = self.shared.format.clone();
-        child.send(&Request::Load(Load { job, path, context, speed, format })).await;
+        let cache = self.shared.cache.clone();
+        child.send(&Request::Load(Load { job, path, context, speed, format, cache })).await;
         self.send(Ok(Delta::Loading(0.0)));
         loop {
             match self.wait(child, job, Some(SILENT_LOAD)).await {
@@ -236,7 +306,12 @@ impl ReplyTask {
             Some(_) => {}
             None => {
                 worker.loaded = false;
-                return child.kill().await;
+                let process = child.id();
+                child.kill().await;
+                if let (Some(process), Some(folder)) = (process, &self.shared.cache.folder) {
+                    sweep_process(folder, process);
+                }
+                return;
             }
         }
         worker.child = Some(child);
@@ -264,6 +339,7 @@ impl ReplyTask {
         Generate {
             job,
             conversation: self.request.conversation.0.clone(),
+            side: self.request.purpose == Purpose::Side,
             messages: messages_of(&self.request, self.form),
             tools: if self.form == Form::Native { tools } else { Vec::new() },
             choice,

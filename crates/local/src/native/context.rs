@@ -1,5 +1,7 @@
 //! A context: the cache of keys and values for a few sequences, and evaluating tokens into it.
 
+mod state;
+
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -11,6 +13,7 @@ use llama_cpp_sys_2 as sys;
 
 use super::{NativeError, raw};
 use crate::speed::{FlashAttention, KvType};
+pub(crate) use state::Part;
 
 /// The size of a context.
 #[derive(Clone, Copy, Debug)]

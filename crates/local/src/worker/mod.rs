@@ -7,9 +7,13 @@
 
 mod advance;
 mod constraint;
+mod continuity;
 mod guess;
+mod history;
+mod keep;
 mod loading;
 mod output;
+mod pauses;
 mod pieces;
 mod prompt;
 mod protect;
@@ -21,16 +25,17 @@ mod sources;
 mod text;
 mod threads;
 mod verbatim;
+mod writer;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use llama_cpp_2::llama_backend::LlamaBackend;
 
 use crate::native::{Templates, capture_log};
 use crate::parse::parse_with;
-use crate::protocol::{Event, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+use crate::protocol::{Event, Generate, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
@@ -45,7 +50,7 @@ static ABORT: Abort = Abort::new();
 pub fn worker_main() -> ExitCode {
     let Ok(output) = Output::take_stdout() else { return ExitCode::FAILURE };
     let (sender, requests) = channel();
-    std::thread::spawn(move || read_requests(&sender, &ABORT));
+    std::thread::spawn(move || read_requests(sender, &ABORT));
     capture_log();
     let Ok(backend) = LlamaBackend::init() else { return ExitCode::FAILURE };
     capture_log();
@@ -78,7 +83,7 @@ fn run_model(
             return requests.recv().ok();
         }
     };
-    let mut session = match Session::new(&model, load, &ABORT) {
+    let mut session = match Session::new(&model, load, &ABORT, output) {
         Ok(session) => session,
         Err(error) => {
             let error = WorkerError::Load { reason: with_log(&error.to_string()) };
@@ -87,13 +92,30 @@ fn run_model(
         }
     };
     output.send(&Event::Loaded { job: load.job, context: session.context_size() });
-    while let Ok(request) = requests.recv() {
+    let next = serve(&mut session, requests, output);
+    session.save_all();
+    next
+}
+
+/// Answers until another model is asked for or the application goes. While nothing is asked, states are saved.
+fn serve(session: &mut Session<'_>, requests: &Receiver<Request>, output: &Output) -> Option<Request> {
+    loop {
+        let request = match session.rest() {
+            Some(rest) => match requests.recv_timeout(rest) {
+                Ok(request) => request,
+                Err(RecvTimeoutError::Timeout) => {
+                    session.save_one();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
+            },
+            None => requests.recv().ok()?,
+        };
         match request {
             Request::Load(_) => return Some(request),
-            other => answer(other, Some(&mut session), output),
+            other => answer(other, Some(session), output),
         }
     }
-    None
 }
 
 fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) {
@@ -110,6 +132,14 @@ fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) 
         Request::Parse(parse) => (parse.job, parse_text(&parse, session)),
         Request::Tokenize { job, text } => (job, tokenize(job, &text, session)),
         Request::Misbehave { job, how } => (job, misbehave(job, how, session)),
+        Request::Count(generate) => (generate.job, tokens_of(&generate, session)),
+        Request::Forget { job, conversation } => {
+            // Without a model there is nothing here; files are deleted by the application too.
+            if let Some(session) = session {
+                session.forget(conversation.as_deref());
+            }
+            (job, Ok(Event::Forgotten { job }))
+        }
         // Loading and cancelling are dealt with before.
         Request::Load(Load { job, .. }) | Request::Cancel { job } => (job, Err(no_model())),
     };
@@ -163,6 +193,11 @@ fn parse_text(parse: &Parse, session: Option<&mut Session<'_>>) -> Result<Event,
 fn tokenize(job: u64, text: &str, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
     let session = session.ok_or_else(no_model)?;
     Ok(Event::Tokens { job, tokens: session.typed_tokens(text) })
+}
+
+fn tokens_of(request: &Generate, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {
+    let session = session.ok_or_else(no_model)?;
+    Ok(Event::Counted { job: request.job, tokens: session.count_prompt(request)? })
 }
 
 fn misbehave(job: u64, how: Misbehaviour, session: Option<&mut Session<'_>>) -> Result<Event, WorkerError> {

@@ -8,6 +8,7 @@ use std::io::{BufRead, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use crate::protocol::{Event, Request};
 
@@ -54,17 +55,25 @@ pub(super) struct Abort {
     running: AtomicU64,
     cancelled: AtomicU64,
     flag: AtomicBool,
+    /// The application has gone; every job is to stop.
+    ended: AtomicBool,
 }
 
 impl Abort {
     pub(super) const fn new() -> Self {
-        Self { running: AtomicU64::new(0), cancelled: AtomicU64::new(0), flag: AtomicBool::new(false) }
+        Self {
+            running: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            flag: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        }
     }
 
     /// A job begins; it may have been cancelled while it waited.
     pub(super) fn begin(&self, job: u64) {
         self.running.store(job, Ordering::SeqCst);
-        self.flag.store(self.cancelled.load(Ordering::SeqCst) == job, Ordering::SeqCst);
+        let cancelled = self.cancelled.load(Ordering::SeqCst) == job || self.ended.load(Ordering::SeqCst);
+        self.flag.store(cancelled, Ordering::SeqCst);
     }
 
     fn cancel(&self, job: u64) {
@@ -84,8 +93,12 @@ impl Abort {
     }
 }
 
-/// Reads requests until the application goes away, then ends the process, whatever it is doing.
-pub(super) fn read_requests(requests: &Sender<Request>, abort: &Abort) -> ! {
+/// What the process gets to save its states when the application has gone.
+const FAREWELL: Duration = Duration::from_secs(8);
+
+/// Reads requests until the application goes away. Then the running job is stopped and states are saved; soon after
+/// that the process ends, whatever it is doing.
+pub(super) fn read_requests(requests: Sender<Request>, abort: &Abort) -> ! {
     let mut lines = std::io::stdin().lock().lines();
     while let Some(Ok(line)) = lines.next() {
         match serde_json::from_str(&line) {
@@ -98,6 +111,10 @@ pub(super) fn read_requests(requests: &Sender<Request>, abort: &Abort) -> ! {
             Err(_) => {}
         }
     }
+    drop(requests);
+    abort.flag.store(true, Ordering::SeqCst);
+    abort.ended.store(true, Ordering::SeqCst);
+    std::thread::sleep(FAREWELL);
     exit_now()
 }
 

@@ -169,9 +169,9 @@ impl<'model> Renderer<'model> {
     }
 
     fn tokens(&self, rendered: &str, body: &Value, request: &Generate, slot: &Slot) -> Vec<LlamaToken> {
-        let continued = slot.continued_at(&request.tools, &request.messages);
-        if let Some((place, base)) = continued
-            && let Some((written, new)) = self.after_reply(body, place, base, &slot.tokens)
+        let continued = slot.continued_at(&request.messages);
+        if let Some((place, base, written)) = continued
+            && let Some((written, new)) = self.after_reply(body, place, base, written)
         {
             return written.iter().copied().chain(self.tokenize(&new)).collect();
         }

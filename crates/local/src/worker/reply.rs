@@ -156,8 +156,7 @@ impl Reply<'_, '_> {
             }
         }
         let record = (!stopped && !again).then(|| Record {
-            tools: self.request.tools.clone(),
-            messages: self.request.messages.clone(),
+            place: self.request.messages.len(),
             raw: raw.clone(),
             base: self.prompt.base.clone(),
         });

@@ -2,13 +2,14 @@
 //!
 //! Invariant: whatever happens to one reply, the slots say what the cache holds.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::token::LlamaToken;
 
 use super::constraint::{sampler_of, with_detail_taken};
 use super::guess::Pace;
+use super::keep::Keep;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
@@ -23,16 +24,17 @@ use crate::speed::SpeedOptions;
 
 /// Tokens between two looks at the abort flag.
 pub(crate) const CHUNK: u32 = 64;
-/// Conversations that are kept in the cache side by side.
-pub(crate) const SEQUENCES: u32 = 4;
-/// A shared beginning shorter than this is not worth the copy.
-const WORTH_SHARING: usize = 16;
+/// Conversations that are kept in the cache side by side, and a sequence for side jobs.
+pub(crate) const SEQUENCES: u32 = 5;
+
 /// A loaded model with its cache.
 pub(super) struct Session<'model> {
     pub(super) model: &'model LlamaModel,
     pub(super) renderer: Renderer<'model>,
     pub(super) context: Context<'model>,
     pub(super) slots: Slots,
+    /// What is kept beside the cache.
+    pub(super) keep: Keep,
     pub(super) abort: &'static Abort,
     /// What guessing costs and brings.
     pub(super) pace: Pace,
@@ -49,6 +51,7 @@ impl<'model> Session<'model> {
         model: &'model LlamaModel,
         load: &Load,
         abort: &'static Abort,
+        output: &Arc<Output>,
     ) -> Result<Self, NativeError> {
         check(model, &load.speed)?;
         let machine = Threads::chosen(&load.speed, model.size());
@@ -62,11 +65,15 @@ impl<'model> Session<'model> {
             values: load.speed.values,
             flash_attention: load.speed.attention(),
         };
+        let renderer = Renderer::new(model, load.format.template.as_deref())?;
+        let context = Context::new(model, options, abort.flag())?;
+        let keep = Keep::new(load, &renderer.templates.source, model.n_vocab(), context.size(), output);
         Ok(Self {
             model,
-            renderer: Renderer::new(model, load.format.template.as_deref())?,
-            context: Context::new(model, options, abort.flag())?,
+            renderer,
+            context,
             slots: Slots::new(SEQUENCES),
+            keep,
             abort,
             pace: Pace::new(load.speed.lookup, load.speed.guesses),
             unsure: false,
@@ -87,10 +94,16 @@ impl<'model> Session<'model> {
         self.renderer.tokenize_typed(text).into_iter().map(|token| (token.0, read(token))).collect()
     }
 
+    /// Tokens of the prompt of a request, as it would be rendered now.
+    pub(super) fn count_prompt(&self, request: &Generate) -> Result<u32, WorkerError> {
+        let (_, prompt) = with_detail_taken(&self.renderer, request, &self.teller(request))?;
+        Ok(count(prompt.tokens.len()))
+    }
+
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
-        let index = self.slots.of(&request.conversation);
-        let (request, mut prompt) = with_detail_taken(&self.renderer, request, &self.slots[index])?;
+        let teller = self.teller(request);
+        let (request, mut prompt) = with_detail_taken(&self.renderer, request, &teller)?;
         let request = &request;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
         if prompt.tokens.is_empty() {
@@ -102,12 +115,12 @@ impl<'model> Session<'model> {
                 available: self.context_size(),
             });
         }
-        let (mut reused, mut result) = (None, self.attempt(index, request, &prompt, &mut usage, output)?);
+        let (mut reused, mut result) = (None, self.attempt(request, &prompt, &mut usage, output)?);
         if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
             // The template's own parser does not see the call that its grammar led to.
             reused.get_or_insert(usage.reused);
             prompt.force = Some(json_force(request)?);
-            result = self.attempt(index, request, &prompt, &mut usage, output)?;
+            result = self.attempt(request, &prompt, &mut usage, output)?;
         }
         usage.reused = reused.unwrap_or(usage.reused);
         let Written { finish, raw, unread, .. } = result;
@@ -117,7 +130,6 @@ impl<'model> Session<'model> {
     /// Evaluates the prompt and writes once.
     fn attempt(
         &mut self,
-        index: usize,
         request: &Generate,
         prompt: &Prompt,
         usage: &mut WorkerUsage,
@@ -125,8 +137,9 @@ impl<'model> Session<'model> {
     ) -> Result<Written, WorkerError> {
         let started = Instant::now();
         let sampler = sampler_of(self.model, request, prompt)?;
-        usage.reused = count(self.prepare(index, prompt.tokens.clone()));
-        let evaluated = self.evaluate(index, request.job, *usage, output);
+        let index = self.settle(request, &prompt.tokens);
+        usage.reused = count(self.slots[index].cached);
+        let evaluated = self.evaluate(index, request, prompt, *usage, output);
         usage.prompt_ms += millis(started.elapsed());
         if !evaluated? {
             return Ok(Written::cancelled());
@@ -152,50 +165,28 @@ impl<'model> Session<'model> {
         reply.close(finish?)
     }
 
-    /// Makes the cache hold the beginning of these tokens and nothing else; gives its length.
-    fn prepare(&mut self, index: usize, tokens: Vec<LlamaToken>) -> usize {
-        let mut kept = self.slots[index].reusable(&tokens);
-        if kept < self.slots[index].cached && !self.context.forget_from(sequence(index), kept) {
-            // Recurrent models cannot forget a part.
-            kept = 0;
-        }
-        if kept == 0 {
-            self.context.forget(sequence(index));
-            kept = self.share(index, &tokens);
-        }
-        self.slots[index].begin(tokens, kept);
-        kept
-    }
-
-    /// Takes a shared beginning (instructions, tools) over from another conversation.
-    fn share(&mut self, index: usize, tokens: &[LlamaToken]) -> usize {
-        if self.model.is_recurrent() || self.model.is_hybrid() {
-            return 0;
-        }
-        match self.slots.best_donor(index, tokens) {
-            Some((donor, shared)) if shared >= WORTH_SHARING => {
-                self.context.share_prefix(sequence(donor), sequence(index), shared);
-                shared
-            }
-            Some(_) | None => 0,
-        }
-    }
-
     /// Evaluates what is not cached yet. False when it was cancelled.
     fn evaluate(
         &mut self,
         index: usize,
-        job: u64,
+        request: &Generate,
+        prompt: &Prompt,
         usage: WorkerUsage,
         output: &Output,
     ) -> Result<bool, WorkerError> {
+        let pauses = if self.rewinds() { Vec::new() } else { self.renderer.pauses(request, prompt) };
+        let job = request.job;
         loop {
-            let done = count(self.slots[index].cached);
-            output.send(&Event::Prompt { job, done, total: usage.prompt, reused: usage.reused });
-            if self.slots[index].cached == self.slots[index].tokens.len() {
+            let done = self.slots[index].cached;
+            output.send(&Event::Prompt { job, done: count(done), total: usage.prompt, reused: usage.reused });
+            if pauses.contains(&done) {
+                self.checkpoint(index);
+            }
+            if done == self.slots[index].tokens.len() {
                 return Ok(true);
             }
-            if !self.step(index)? {
+            let pause = pauses.iter().copied().find(|pause| *pause > done);
+            if !self.step_to(index, pause.unwrap_or(usize::MAX))? {
                 return Ok(false);
             }
         }
@@ -203,13 +194,18 @@ impl<'model> Session<'model> {
 
     /// Evaluates the next chunk of a slot. False when it was cancelled.
     pub(super) fn step(&mut self, index: usize) -> Result<bool, WorkerError> {
+        self.step_to(index, usize::MAX)
+    }
+
+    /// The same, but no farther than to this token.
+    fn step_to(&mut self, index: usize, most: usize) -> Result<bool, WorkerError> {
         loop {
             if self.abort.is_set() {
                 return Ok(false);
             }
             let slot = &self.slots[index];
             let start = slot.cached;
-            let end = slot.tokens.len().min(start + CHUNK as usize);
+            let end = slot.tokens.len().min(start + CHUNK as usize).min(most);
             let began = Instant::now();
             match self.context.decode(sequence(index), start, &slot.tokens[start..end]) {
                 Ok(()) => {
@@ -230,32 +226,11 @@ impl<'model> Session<'model> {
         }
     }
 
-    fn make_room(&mut self, index: usize) -> Result<(), WorkerError> {
-        let Some(victim) = self.slots.oldest_filled(index) else {
-            let needed = count(self.slots[index].tokens.len());
-            return Err(WorkerError::ContextFull { needed, available: self.context_size() });
-        };
-        self.context.forget(sequence(victim));
-        self.slots.clear(victim);
-        Ok(())
-    }
-
     /// Makes unlikely what may not follow.
     pub(super) fn hold(&mut self, row: Row, verbatim: Option<&Verbatim>) {
         if let (Some(verbatim), Some(vocabulary)) = (verbatim, &self.vocabulary) {
             vocabulary.hold_back(verbatim, self.context.logits_mut(row, vocabulary.len()));
         }
-    }
-
-    /// Part of an aborted chunk may be in the cache.
-    pub(super) fn undo(&mut self, index: usize, start: usize) {
-        let kept = if self.context.forget_from(sequence(index), start) {
-            start
-        } else {
-            self.context.forget(sequence(index));
-            0
-        };
-        self.slots[index].cached = kept;
     }
 }
 
@@ -275,7 +250,7 @@ pub(super) fn sequence(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(0)
 }
 
-fn count(tokens: usize) -> u32 {
+pub(super) fn count(tokens: usize) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 

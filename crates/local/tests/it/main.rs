@@ -10,6 +10,7 @@ mod fixtures;
 mod memory;
 mod recovery;
 mod replies;
+mod restart;
 mod settings;
 mod speculation;
 mod starter;
