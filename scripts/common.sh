@@ -16,7 +16,7 @@ NODE_NEEDED=20.19
 # What measures and what is shipped is built with these: llama.cpp chooses its code for the processor when it starts.
 # The same in the scripts that need it, so that llama.cpp is compiled once for them.
 # shellcheck disable=SC2034
-FAST=(--features lectern-local/portable-cpu)
+FAST=(--features lectern-local/portable-cpu,lectern-cli/portable-cpu,lectern-desktop/portable-cpu)
 
 say() { printf '\n==> %s\n' "$*"; }
 stop() {

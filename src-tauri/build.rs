@@ -73,6 +73,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 fn main() {
+    link_to_neighbours();
     println!("cargo:rerun-if-changed=../ui/dist");
     if !Path::new("../ui/dist/index.html").exists() {
         fail(
@@ -83,6 +84,14 @@ fn main() {
         tauri_build::Attributes::new().app_manifest(tauri_build::AppManifest::new().commands(COMMANDS));
     if let Err(error) = tauri_build::try_build(attributes) {
         fail(&format!("{error:#}"));
+    }
+}
+
+/// A build with llama.cpp's libraries finds them where they are installed, and beside the executable.
+fn link_to_neighbours() {
+    let on_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if std::env::var_os("CARGO_FEATURE_PORTABLE_CPU").is_some() && on_linux {
+        println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/../lib/lectern:$ORIGIN");
     }
 }
 

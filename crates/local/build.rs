@@ -25,6 +25,28 @@ fn main() {
         .include(llama.join("vendor"))
         .warnings(false)
         .compile("lectern_shim");
+    warn_of_slow_builds();
+    link_to_neighbours();
+}
+
+/// ggml leaves AVX2 out when a build is to be reproducible; only a build with all kinds of code is not slower then.
+fn warn_of_slow_builds() {
+    println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
+    let portable = std::env::var_os("CARGO_FEATURE_PORTABLE_CPU").is_some();
+    if std::env::var_os("SOURCE_DATE_EPOCH").is_some() && !portable {
+        println!(
+            "cargo:warning=SOURCE_DATE_EPOCH is set: llama.cpp is built without AVX2. Unset it, or use portable-cpu."
+        );
+    }
+}
+
+/// A build with libraries finds them where they are installed, and beside the executable.
+fn link_to_neighbours() {
+    let on_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if std::env::var_os("CARGO_FEATURE_PORTABLE_CPU").is_some() && on_linux {
+        println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/../lib/lectern:$ORIGIN");
+        println!("cargo:rustc-link-arg-benches=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
+    }
 }
 
 /// The folder of llama.cpp's sources, from the CMake cache of the build.

@@ -6,6 +6,7 @@
 //! Invariant: one job at a time, on the main thread; the reading thread only queues and cancels.
 
 mod advance;
+mod backends;
 mod constraint;
 mod continuity;
 mod guess;
@@ -52,6 +53,7 @@ pub fn worker_main() -> ExitCode {
     let (sender, requests) = channel();
     std::thread::spawn(move || read_requests(sender, &ABORT));
     capture_log();
+    backends::load();
     let Ok(backend) = LlamaBackend::init() else { return ExitCode::FAILURE };
     capture_log();
     let output = Arc::new(output);
@@ -83,6 +85,10 @@ fn run_model(
             return requests.recv().ok();
         }
     };
+    if let Err(error) = session::check(&model, &load.speed) {
+        output.send(&Event::Failed { job: load.job, error });
+        return requests.recv().ok();
+    }
     let mut session = match Session::new(&model, load, &ABORT, output) {
         Ok(session) => session,
         Err(error) => {

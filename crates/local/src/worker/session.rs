@@ -53,7 +53,6 @@ impl<'model> Session<'model> {
         abort: &'static Abort,
         output: &Arc<Output>,
     ) -> Result<Self, NativeError> {
-        check(model, &load.speed)?;
         let machine = Threads::chosen(&load.speed, model.size());
         let options = ContextOptions {
             tokens: load.context,
@@ -235,7 +234,7 @@ impl<'model> Session<'model> {
 }
 
 /// Refuses settings of the cache that this model cannot have, before llama.cpp does so without a reason.
-fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), NativeError> {
+pub(super) fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), WorkerError> {
     let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
     let width = u32::try_from(model.n_embd()).unwrap_or(0);
     let usual = width.checked_div(model.n_head()).unwrap_or(0);
@@ -243,7 +242,8 @@ fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), NativeError> {
         let length = model.meta_val_str(&format!("{architecture}.attention.{part}_length"));
         length.ok().and_then(|length| length.parse().ok()).unwrap_or(usual)
     };
-    speed.check(head("key"), head("value")).map_err(|error| NativeError(error.to_string()))
+    let checked = speed.check(head("key"), head("value"));
+    checked.map_err(|error| WorkerError::Refused { reason: error.to_string() })
 }
 
 pub(super) fn sequence(index: usize) -> i32 {

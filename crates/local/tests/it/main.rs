@@ -13,6 +13,7 @@ mod replies;
 mod restart;
 mod settings;
 mod speculation;
+mod speed;
 mod starter;
 mod support;
 mod templates;
