@@ -160,7 +160,10 @@ impl Reply<'_, '_> {
             raw: raw.clone(),
             base: self.prompt.base.clone(),
         });
-        self.session.slots[self.index].set_record(record);
+        let vocab = self.session.model.vocab();
+        let slot = &mut self.session.slots[self.index];
+        let ended = slot.tokens.last().is_some_and(|token| vocab.is_eog(*token));
+        slot.set_record(record, ended);
         Ok(Written { finish, called, raw, unread })
     }
 

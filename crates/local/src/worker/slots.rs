@@ -82,10 +82,11 @@ impl Slot {
         }
     }
 
-    /// Notes what the tokens now stand for; none when they say more than the reply.
-    pub(super) fn set_record(&mut self, record: Option<Record>) {
+    /// Notes what the tokens now stand for; none when they say more than the reply. A token that `ended` the reply is
+    /// not counted as its own: the template may write another.
+    pub(super) fn set_record(&mut self, record: Option<Record>, ended: bool) {
         if let Some(record) = record {
-            self.history.push(record, self.tokens.len());
+            self.history.push(record, self.tokens.len().saturating_sub(usize::from(ended)));
         }
     }
 
@@ -283,9 +284,9 @@ mod tests {
         );
         let mut slot = Slot::default();
         slot.begin(tokens(&[1, 2, 3]), 3);
-        slot.set_record(Some(record(1, "a!", "q")));
-        slot.begin(tokens(&[1, 2, 3, 4, 5]), 3);
-        slot.set_record(Some(record(3, "b!", "q a r")));
+        slot.set_record(Some(record(1, "a!", "q")), false);
+        slot.begin(tokens(&[1, 2, 3, 4, 5, 6]), 3);
+        slot.set_record(Some(record(3, "b!", "q a r")), true);
         let history = [q.clone(), a.clone(), r.clone(), b];
         assert_eq!(slot.continued_at(&history), Some((3, "q a r", &tokens(&[1, 2, 3, 4, 5])[..])));
         assert_eq!(slot.continued_at(&history[..3]), Some((1, "q", &tokens(&[1, 2, 3])[..])));
@@ -301,7 +302,7 @@ mod tests {
     fn an_edit_is_another_branch_and_a_new_rendering_is_not() {
         let mut slot = Slot::default();
         slot.begin(long(0, 200), 200);
-        slot.set_record(Some(record(1, "a!", "q")));
+        slot.set_record(Some(record(1, "a!", "q")), false);
         let with_reply = [json!({"role": "user"}), json!({"role": "assistant", "raw": "a!"})];
         assert!(slot.is_another_branch(100, &with_reply[..1]));
         assert!(!slot.is_another_branch(100, &with_reply), "rendered anew");
