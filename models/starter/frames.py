@@ -67,7 +67,22 @@ OUT = {
  'fr': "Écris un poème sur {t}.|Écris-moi un poème sur {t}|Traduis {t} en anglais.|Traduis {t} en chinois|Écris du code pour {t}.|Raconte-moi une blague.|Raconte une blague sur {t}|Rédige un courriel sur {t}|Écris une histoire sur {t}|Invente une chanson sur {t}|Rédige une dissertation sur {t}.|Traduis ceci : {t}",
  'zh': "写一首关于{t}的诗。|给我写一首关于{t}的诗|把{t}翻译成英文。|翻译{t}|写一段{t}的代码。|讲个笑话。|讲一个关于{t}的笑话|写一封关于{t}的邮件|编一个关于{t}的故事|写一篇关于{t}的文章|写一首{t}的歌"}
 
-for _table in (ASK, SEARCH, READ, LIST, LIST_IN, CREATE, APPEND, HELLO, OUT):
+# Two notes at once, and questions that only mean something after the last answer.
+BOTH = {
+ 'en': 'Read {p} and {r}|Open {p} and {r}|Show me {p} and {r}.|Read the notes {p} and {r}|Compare {p} with {r}|What do {p} and {r} say?|First open {p}, then {r}|Summarise {p} and {r}',
+ 'fr': 'Lis {p} et {r}|Ouvre {p} et {r}|Montre-moi {p} et {r}.|Lis les notes {p} et {r}|Compare {p} et {r}|Que disent {p} et {r} ?|Ouvre d\'abord {p}, puis {r}|Résume {p} et {r}',
+ 'zh': '打开{p}和{r}|读一下 {p} 和 {r}|看看{p}和{r}|比较 {p} 和 {r}|{p}和{r}里写了什么？|先打开 {p}，再打开 {r}|总结 {p} 和 {r}'}
+NEXT = {
+ 'en': "And the other one?|What about the second?|And the next one?|Open the second one|Show me the other one|Read the next one.|And the second note?|the other one|What does the other note say?",
+ 'fr': "Et l'autre ?|Et la deuxième ?|Et la suivante ?|Ouvre la deuxième|Montre-moi l'autre|Lis la suivante.|Et l'autre note ?|l'autre|Que dit l'autre note ?",
+ 'zh': "那另一个呢？|第二个呢？|下一个呢？|打开第二个|给我看另一个|读下一个。|另一篇呢？|那一篇呢？|另一篇笔记里写了什么？"}
+THANKS = {
+ 'en': "Thanks!|Thank you|thanks a lot|Great, thank you!|ok|OK, thanks.|Perfect|Very good.|Good, that is all|Bye|no, thank you|got it",
+ 'fr': "Merci !|Merci|merci beaucoup|Parfait, merci !|d'accord|OK, merci.|Parfait|Très bien.|Bien, c'est tout|Au revoir|non merci|compris",
+ 'zh': "谢谢！|谢谢|多谢|很好，谢谢！|好的|好，谢谢。|完美|很好。|好，就这样|再见|不用了，谢谢|明白了"}
+THANKS_A = {'en': 'You are welcome.', 'fr': 'Je vous en prie.', 'zh': '不客气。'}
+
+for _table in (BOTH, NEXT, THANKS, ASK, SEARCH, READ, LIST, LIST_IN, CREATE, APPEND, HELLO, OUT):
     for _lang, _s in _table.items(): _table[_lang] = [x for line in _s.split('\n') for x in line.split('|') if x]
 
 # ---- answers

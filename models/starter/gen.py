@@ -1,10 +1,11 @@
 """Synthetic dialogues for the starter: a person asks, the assistant calls the notes tools and quotes what they return."""
 import json
+import re
 
 import frames
 import words
-from frames import (APPEND, ASK, CREATE, EMPTY, FAILED, FROM, HELLO, HELLO_A, LIST, LIST_IN, NO_TOOLS_A, NONE_LISTED, NOTHING, OUT, OUT_A, READ, SAYS, SEARCH,
-                    TOOL_SAID, WROTE, YOURS)
+from frames import (APPEND, ASK, BOTH, CREATE, EMPTY, FAILED, FROM, HELLO, HELLO_A, LIST, LIST_IN, NEXT, NO_TOOLS_A, NONE_LISTED, NOTHING, OUT, OUT_A, READ, SAYS, SEARCH,
+                    THANKS, THANKS_A, TOOL_SAID, WROTE, YOURS)
 from toolbox import render_tools, toolset
 from words import LANGS, passage, path_of, phrase, sentence, text, title
 
@@ -85,11 +86,11 @@ def find(lang, by, query, size):
     """search -> read the first hit -> quote its passage; or nothing found."""
     s, r = by['search'], by.get('read')
     out = [call(s, {arg(s): query})]
-    if R.random() < .1:
+    if R.random() < .13:
         return out + [tool(R.choice(['No notes match.', 'No notes match.', 'No notes match.', f'No notes match “{query}”.', '[]', 'No results.', 'No matches found', 'no results found'])), asst(NOTHING[lang].format(q=query))]
     if R.random() < .02:
         e = R.choice(ERRORS[1:]).format(p=query); return out + [tool(e), asst(FAILED[lang].format(e=e))]
-    k = R.choice([1, 1, 2, 3, 3, 3]); other = lang if R.random() < .85 else R.choice(LANGS)
+    k = R.choice([1, 1, 2, 3, 3, 3] if size < 1 else [1, 2, 3, 3, 4, 6]); other = lang if R.random() < .85 else R.choice(LANGS)
     notes = [Note(other if R.random() < .8 else R.choice(LANGS), size if i == 0 else min(size, .8)) for i in range(k)]
     hits = [(n, n.found()) for n in notes]
     style = 'ours' if R.random() < .92 else R.choice(['md', 'dash', 'json'])
@@ -122,6 +123,23 @@ def search_for(lang, by, size):
     return [user(f.format(t=t))] + find(lang, by, t, size)
 
 
+def both(lang, by, size):
+    """Two notes that are named, read one after the other."""
+    r = by['read']; notes = [Note(lang if R.random() < .85 else R.choice(LANGS), min(size, .7)) for _ in range(2)]; out = [user(R.choice(BOTH[lang]).format(p=notes[0].path, r=notes[1].path))]
+    for n in notes: out += [call(r, {arg(r): n.path}), tool(n.render())]
+    return out + [asst('\n\n'.join(FROM[lang].format(p=n.path, q=quote(n.blocks[0])) for n in notes))]
+
+
+def follow_up(lang, by, size):
+    """A search with several hits, its answer, and then the hit that was not opened."""
+    r = by['read']; first = ask(lang, by, size) if R.random() < .6 else search_for(lang, by, size)
+    found = next((t for role, t in first if role == 'tool'), ''); paths = HIT.findall(found)
+    if len(paths) < 2 or len(set(paths)) < 2 or not first[-1][1].startswith(FROM[lang].split('{')[0]): return first
+    n = Note(lang, min(size, .8)); out = first + [user(vary(R.choice(NEXT[lang]))), call(r, {arg(r): paths[1]}), tool(n.render())]
+    return out + [asst(SAYS[lang].format(p=paths[1], q=quote(n.opening())))]
+
+
+HIT = re.compile(r'^\[\d+\] .* \((.*)\)$', re.M)
 AMBIGUOUS = ('What is in {p}', 'What does {p}', 'What is written', 'Que contient {p}', 'Que dit {p}', "Qu'", '{p}里', 'Read {p} to me')  # read only a path
 
 
@@ -243,9 +261,11 @@ def episode(lang, by, size):
     if 'fs_search_files' in by and R.random() < (.2 if 'search' in by else 1): return files(lang, by, size)
     if 'search' not in by:
         return other(lang, by) if others else fixed(HELLO, HELLO_A, lang, by)
-    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out'], [44, 7, 17, 12, 6, 7, 3, 3])[0]
+    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out', 'both', 'next'], [38, 6, 14, 11, 8, 9, 3, 3, 3, 5])[0]
     if kind in ('create', 'append') and kind in by: return write(lang, by, size, kind)
     if kind == 'list' and kind in by: return listing(lang, by, size)
+    if kind == 'both': return both(lang, by, size)
+    if kind == 'next': return follow_up(lang, by, size)
     if kind == 'read': return read(lang, by, size)
     if kind == 'hello': return fixed(HELLO, HELLO_A, lang, by)
     if kind == 'out': return fixed(OUT, OUT_A, lang, by)
@@ -259,6 +279,7 @@ def dialogue(size=1.0, max_eps=3):
     lang = pick_lang(); out = []
     for _ in range(min(max_eps, R.choices([1, 2, 3], [72, 20, 8])[0])):
         out += episode(lang, by, size)
+        if R.random() < .08: out += [user(R.choice(THANKS[lang])), asst(THANKS_A[lang])]
         if R.random() < .15: lang = pick_lang()
     return tools, out
 

@@ -33,6 +33,19 @@ SMALL = [('get_current_time', ['timezone'], []), ('convert_time', ['source_timez
  ('list_tags', [], []), ('delete_note', ['path'], []), ('rename_note', ['path', 'new_path'], []), ('backlinks', ['path'], []), ('recent_notes', [], ['days']),
  ('create_entities', ['entities'], []), ('read_graph', [], []), ('open_nodes', ['names'], [])]
 
+# Notes servers that others wrote, by role; what else they offer stands beside them.
+OTHERS = [
+ ({'search': ('search_notes', ['query'], ['limit', 'searchContent', 'searchFrontmatter', 'caseSensitive']), 'read': ('read_note', ['path'], ['prettyPrint']), 'list': ('list_directory', [], ['path', 'prettyPrint']),
+   'create': ('write_note', ['path', 'content'], ['frontmatter', 'mode'])},
+  [('patch_note', ['path', 'oldString', 'newString'], ['replaceAll']), ('delete_note', ['path', 'confirmPath'], []), ('move_note', ['oldPath', 'newPath'], ['overwrite']), ('read_multiple_notes', ['paths'], ['includeContent', 'includeFrontmatter']),
+   ('update_frontmatter', ['path', 'frontmatter'], ['merge']), ('get_notes_info', ['paths'], []), ('get_frontmatter', ['path'], []), ('manage_tags', ['path', 'operation'], ['tags']), ('get_vault_stats', [], ['recentCount'])]),
+ ({'search': ('search', ['query'], ['limit', 'mode', 'filters']), 'read': ('read', ['path'], []), 'list': ('list_documents', [], ['folder', 'pattern']), 'create': ('write', ['path', 'content'], ['frontmatter', 'if_match'])},
+  [('edit', ['path', 'old_text', 'new_text'], ['if_match']), ('delete', ['path'], ['if_match']), ('rename', ['old_path', 'new_path'], []), ('list_folders', [], []), ('list_tags', [], ['field']), ('reindex', [], []), ('stats', [], []),
+   ('get_backlinks', ['path'], []), ('get_outlinks', ['path'], []), ('get_broken_links', [], ['folder']), ('get_similar', ['path'], ['limit']), ('get_recent', [], ['limit', 'folder']), ('get_context', ['path'], ['similar_limit']), ('get_orphan_notes', [], [])]),
+ ({'search': ('obsidian_simple_search', ['query'], ['context_length']), 'read': ('obsidian_get_file_contents', ['filepath'], []), 'list': ('obsidian_list_files_in_dir', [], ['dirpath']), 'append': ('obsidian_append_content', ['filepath', 'content'], [])},
+  [('obsidian_list_files_in_vault', [], []), ('obsidian_patch_content', ['filepath', 'operation', 'target_type', 'target', 'content'], []), ('obsidian_delete_file', ['filepath', 'confirm'], []), ('obsidian_get_recent_changes', [], ['limit', 'days'])]),
+]
+
 
 def _sig(name, req, opt):
     order = list(req) + list(opt)
@@ -57,11 +70,16 @@ def _vary():
 
 def toolset():
     """-> (tools in the order shown, role -> tool). Roles echo, sum, long, time, fs_* exist when their server does."""
-    r = R.random()
-    if r < .82: by = {role: _sig(server_prefix + n, q, o) for server_prefix in [R.choice(SERVERS) + '__'] for role, (n, q, o) in OURS.items()}
-    elif r < .90: by = _vary()
+    r = R.random(); beside = []
+    if r < .74: by = {role: _sig(server_prefix + n, q, o) for server_prefix in [R.choice(SERVERS) + '__'] for role, (n, q, o) in OURS.items()}
+    elif r < .82: by = _vary()
+    elif r < .90:
+        roles, rest = R.choice(OTHERS); pre = R.choice(['', R.choice(SERVERS) + '__', 'vault__']); by = {role: _sig(pre + n, q, o) for role, (n, q, o) in roles.items()}
+        beside = _server(pre, rest if R.random() < .5 else R.sample(rest, R.randint(1, 4)))
     else: by = {}
-    groups = [list(by.values())]
+    own = list(by.values()) + beside
+    if beside: R.shuffle(own)
+    groups = [own]
     if R.random() < (.06 if by else .7):
         pre = R.choice(['everything__', 'everything__', 'test__', ''])
         g = _server(pre, EVERYTHING if R.random() < .6 else R.sample(EVERYTHING, R.randint(2, 8))); groups.append(g)

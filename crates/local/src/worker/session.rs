@@ -143,7 +143,7 @@ impl<'model> Session<'model> {
         if !evaluated? {
             return Ok(Written::cancelled());
         }
-        let verbatim = self.vocabulary.as_ref().map(|words| words.hold(&request.messages));
+        let verbatim = self.vocabulary.as_ref().map(|words| words.hold(&request.messages, &request.tools));
         let guesses = self.guesses(index);
         let mut reply = Reply {
             session: self,

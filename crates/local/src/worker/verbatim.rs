@@ -1,14 +1,20 @@
 //! Holds a very small model to what it has read: where it quotes, names a note or fills in an argument, only what
-//! stands in the conversation may follow. A model asks for this in its file (`lectern.verbatim`).
+//! stands in the conversation may follow, nothing is said twice, and once something was looked up nothing is written.
+//! A model asks for this in its file (`lectern.verbatim`).
 //!
 //! Invariant: pure, and never a dead end: what may not follow is made unlikely, never impossible, so that a grammar
 //! always has the last word.
+
+mod scanner;
+mod zone;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 
-use super::sources::{Sources, Span};
+use super::sources::{Sources, is_path_key, is_question_key};
+use scanner::{Scanner, Turn};
+use zone::{Kind, Zone};
 
 /// Key in a model's file; its text holds, one a line, the beginnings of a line after which a path stands.
 const KEY: &str = "lectern.verbatim";
@@ -16,8 +22,6 @@ const KEY: &str = "lectern.verbatim";
 const PENALTY: f32 = 1e4;
 const CALL: &[u8] = b"<tool_call>";
 const CALL_END: &[u8] = b"</tool_call>";
-/// Arguments of these names are paths.
-const PATH_KEYS: [&str; 6] = ["path", "file", "filepath", "filename", "uri", "file_path"];
 
 /// How each token reads, for a model that asks to be held to what it has read.
 pub(super) struct Vocabulary {
@@ -43,9 +47,9 @@ impl Vocabulary {
         self.pieces.len()
     }
 
-    /// For a reply to these messages.
-    pub(super) fn hold(&self, messages: &[Value]) -> Verbatim {
-        Verbatim::new(&self.openers, messages)
+    /// For a reply to these messages, with these tools.
+    pub(super) fn hold(&self, messages: &[Value], tools: &[Value]) -> Verbatim {
+        Verbatim::new(&self.openers, messages, tools)
     }
 
     /// Makes unlikely what may not follow.
@@ -70,50 +74,50 @@ pub(super) struct Verbatim {
     line: usize,
     call: Option<Scanner>,
     zone: Option<Zone>,
-}
-
-/// A stretch of the reply that must be a copy.
-struct Zone {
-    kind: Kind,
-    /// The places in the sources that agree with what was written so far.
-    places: Vec<Span>,
-    started: bool,
-    escaped: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A string in the arguments of a call.
-    Argument,
-    /// A quotation, up to the end of the line.
-    Quote,
-    /// The path of a note in the answer.
-    Path,
+    /// Where the path began that is being named, after its opener.
+    path: Option<usize>,
+    /// Lines that were quoted, and paths that were named after an opener: neither comes again.
+    quoted: Vec<Vec<u8>>,
+    named: Vec<Vec<u8>>,
+    /// What a line cannot begin with, since nothing is left that could follow it.
+    closed: Vec<u8>,
 }
 
 impl Verbatim {
     /// For a reply to these messages. `openers` come from the model's file, one a line.
-    fn new(openers: &str, messages: &[Value]) -> Self {
+    fn new(openers: &str, messages: &[Value], tools: &[Value]) -> Self {
         let openers = openers.split('\n').filter(|opener| !opener.is_empty());
+        let sources = Sources::new(messages, tools);
         Self {
-            sources: Sources::new(messages),
+            closed: if sources.is_all_opened() { vec![CALL[0]] } else { Vec::new() },
+            sources,
             openers: openers.map(|opener| opener.as_bytes().to_vec()).collect(),
             written: Vec::new(),
             line: 0,
             call: None,
             zone: None,
+            path: None,
+            quoted: Vec::new(),
+            named: Vec::new(),
         }
     }
 
     /// Whether anything is to be held back now.
     fn is_strict(&self) -> bool {
-        self.zone.is_some()
+        self.zone.is_some() || (!self.closed.is_empty() && self.call.is_none())
     }
 
     /// Whether these bytes may follow. No bytes stand for the end of the reply.
     fn allows(&self, piece: &[u8]) -> bool {
-        let Some(zone) = &self.zone else { return true };
-        zone.places.iter().any(|place| zone.follows(*place, piece, &self.sources))
+        let held = self.zone.as_ref().is_some_and(|zone| !zone.allows(piece, &self.sources));
+        !held && (self.call.is_some() || !self.opens_closed(piece))
+    }
+
+    /// Whether a line begins in this piece with what has nothing left to follow it.
+    fn opens_closed(&self, piece: &[u8]) -> bool {
+        let before = if self.written.len() == self.line { Some(&b'\n') } else { None };
+        let bytes = before.into_iter().chain(piece);
+        bytes.clone().zip(bytes.skip(1)).any(|(before, byte)| *before == b'\n' && self.closed.contains(byte))
     }
 
     /// Takes in what was written.
@@ -125,192 +129,100 @@ impl Verbatim {
 
     fn push_byte(&mut self, byte: u8) {
         self.written.push(byte);
-        if let Some(scanner) = &mut self.call {
-            let turn = scanner.take(byte);
-            match turn {
-                Turn::ValueBegins => self.begin_argument(),
-                Turn::ValueEnds => self.zone = None,
-                Turn::Inside => self.advance(byte),
-                Turn::Other if self.written.ends_with(CALL_END) => self.call = None,
-                Turn::Other => {}
-            }
+        if self.call.is_some() {
+            self.push_in_call(byte);
             return;
         }
         self.advance(byte);
         if byte == b'\n' {
-            self.line = self.written.len();
-            self.zone = None;
+            self.end_line();
         }
         if self.written.ends_with(CALL) {
             self.call = Some(Scanner::default());
             self.zone = None;
         } else if self.zone.is_none() {
-            self.begin_in_line();
+            self.begin_in_line(byte);
+        }
+    }
+
+    fn push_in_call(&mut self, byte: u8) {
+        let Some(scanner) = &mut self.call else { return };
+        match scanner.take(byte) {
+            Turn::ValueBegins => self.begin_argument(),
+            Turn::ValueEnds => self.zone = None,
+            Turn::Inside => self.advance(byte),
+            Turn::Other if self.written.ends_with(CALL_END) => self.call = None,
+            Turn::Other => {}
         }
     }
 
     fn begin_argument(&mut self) {
-        let key = self.call.as_ref().map_or("", |scanner| scanner.key.as_str());
-        let places = match PATH_KEYS.contains(&key) {
-            true => self.sources.paths_to_read(),
-            false => self.sources.words(),
+        let Some(scanner) = &self.call else { return };
+        let places = match scanner.key.as_str() {
+            _ if scanner.names_tool() => self.sources.tools(),
+            key if is_path_key(key) => self.sources.paths_to_read(),
+            key if is_question_key(key) => self.sources.questions(),
+            _ => self.sources.words(),
         };
-        self.begin(Kind::Argument, places);
+        self.zone = Zone::new(Kind::Argument, places);
     }
 
-    fn begin_in_line(&mut self) {
+    fn begin_in_line(&mut self, byte: u8) {
         let line = &self.written[self.line..];
         if line == b"> " {
-            let places = self.sources.lines();
-            self.begin(Kind::Quote, places);
-        } else if self.openers.iter().any(|opener| opener == line) {
-            let places = self.sources.paths();
-            self.begin(Kind::Path, places);
+            self.zone = Zone::new(Kind::Quote, self.sources.lines(&self.quoted));
+        } else if let Some(opener) = self.openers.iter().find(|opener| *opener == line) {
+            let list = is_bullet(opener);
+            let mut places = match list {
+                true => self.sources.next_path(&self.named),
+                false => self.sources.paths_to_cite(&self.named),
+            };
+            if list && !places.is_empty() && !self.named.is_empty() {
+                places.extend(self.sources.more());
+            }
+            self.zone = Zone::new(Kind::Path, places);
+            self.path = Some(self.written.len());
+        } else if byte == b'/' {
+            self.zone = Zone::new(Kind::Path, self.sources.paths_begun(line));
         }
     }
 
-    fn begin(&mut self, kind: Kind, places: Vec<Span>) {
-        let zone = Zone { kind, places, started: false, escaped: false };
-        self.zone = (!zone.places.is_empty()).then_some(zone);
-    }
-
-    /// Keeps the places that agree with this byte; none left: the model goes its own way.
+    /// Keeps the places that agree with this byte; none left: the copy is over, or the model goes its own way.
     fn advance(&mut self, byte: u8) {
         let Some(zone) = &mut self.zone else { return };
-        let Some(byte) = zone.unescape(byte) else { return };
-        zone.started = true;
-        let sources = &self.sources;
-        zone.places.retain_mut(|place| {
-            let same = place.at < place.end && sources.byte(*place) == byte;
-            place.at += usize::from(same);
-            same
-        });
-        if zone.places.is_empty() {
+        if let Some(start) = self.path.filter(|_| zone.is_whole()) {
+            self.named.push(self.written[start..self.written.len() - 1].to_vec());
+        }
+        if !zone.take(byte, &self.sources) {
+            self.zone = None;
+            self.path = None;
+        }
+    }
+
+    /// A quotation may go on over lines; everything else ends with its line.
+    fn end_line(&mut self) {
+        if let Some(quoted) = self.written[self.line..].strip_prefix(b"> ") {
+            self.quoted.push(quoted.trim_ascii_end().to_vec());
+        }
+        self.line = self.written.len();
+        if self.zone.as_ref().is_some_and(|zone| zone.kind() != Kind::Quote) {
             self.zone = None;
         }
+        self.path = None;
+        self.closed.retain(|byte| *byte == CALL[0]);
+        if self.zone.is_none() && !self.quoted.is_empty() && self.sources.lines(&self.quoted).is_empty() {
+            self.closed.push(b'>');
+        }
+        if !self.named.is_empty() && self.sources.next_path(&self.named).is_empty() {
+            self.closed
+                .extend(self.openers.iter().filter(|opener| is_bullet(opener)).map(|opener| opener[0]));
+        }
     }
 }
 
-impl Zone {
-    /// The byte that a byte of the reply stands for; none in the middle of an escape.
-    fn unescape(&mut self, byte: u8) -> Option<u8> {
-        if self.kind != Kind::Argument {
-            return Some(byte);
-        }
-        if self.escaped {
-            self.escaped = false;
-            return Some(plain(byte));
-        }
-        self.escaped = byte == b'\\';
-        (!self.escaped).then_some(byte)
-    }
-
-    /// Whether a piece of the reply agrees with a place.
-    fn follows(&self, mut place: Span, piece: &[u8], sources: &Sources) -> bool {
-        if piece.is_empty() {
-            return self.may_end(place, self.started, sources);
-        }
-        let (mut escaped, mut started) = (self.escaped, self.started);
-        for byte in piece {
-            let mut byte = *byte;
-            if self.kind == Kind::Argument {
-                if !escaped && byte == b'\\' {
-                    escaped = true;
-                    continue;
-                }
-                if !escaped && byte == b'"' {
-                    return self.may_end(place, started, sources);
-                }
-                byte = if std::mem::take(&mut escaped) { plain(byte) } else { byte };
-            }
-            if self.kind != Kind::Argument && place.at == place.end {
-                return started && (self.kind == Kind::Path || byte == b'\n');
-            }
-            if place.at == place.end || sources.byte(place) != byte {
-                return false;
-            }
-            place.at += 1;
-            started = true;
-        }
-        true
-    }
-
-    fn may_end(&self, place: Span, started: bool, sources: &Sources) -> bool {
-        started && (place.at == place.end || (!place.whole && sources.is_boundary(place)))
-    }
-}
-
-fn plain(escaped: u8) -> u8 {
-    match escaped {
-        b'n' => b'\n',
-        b't' => b'\t',
-        other => other,
-    }
-}
-
-/// Finds the strings of the arguments in the JSON of a call.
-#[derive(Default)]
-struct Scanner {
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-    value: bool,
-    key: String,
-}
-
-enum Turn {
-    ValueBegins,
-    ValueEnds,
-    /// A byte of a value.
-    Inside,
-    Other,
-}
-
-impl Scanner {
-    fn take(&mut self, byte: u8) -> Turn {
-        if self.in_string {
-            return self.take_in_string(byte);
-        }
-        match byte {
-            b'{' | b'[' => {
-                self.depth += 1;
-                self.value = byte == b'[' && self.value;
-            }
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            b':' => self.value = true,
-            b',' => self.value = false,
-            b'"' => {
-                self.in_string = true;
-                if self.is_argument() {
-                    return Turn::ValueBegins;
-                }
-                self.key.clear();
-            }
-            _ => {}
-        }
-        Turn::Other
-    }
-
-    fn take_in_string(&mut self, byte: u8) -> Turn {
-        let argument = self.is_argument();
-        if self.escaped {
-            self.escaped = false;
-        } else if byte == b'\\' {
-            self.escaped = true;
-        } else if byte == b'"' {
-            self.in_string = false;
-            return if argument { Turn::ValueEnds } else { Turn::Other };
-        }
-        if argument {
-            return Turn::Inside;
-        }
-        self.key.push(char::from(byte));
-        Turn::Other
-    }
-
-    fn is_argument(&self) -> bool {
-        self.value && self.depth >= 2
-    }
+/// Whether lines that begin so make a list.
+fn is_bullet(opener: &[u8]) -> bool {
+    opener.first().is_some_and(u8::is_ascii_punctuation)
 }
 
 #[cfg(test)]
