@@ -3,10 +3,12 @@
 //! The worker is started and the file loaded with the first reply. A worker that dies costs the reply that was
 //! being written; the next reply starts a new one. Invariant: one reply at a time; others wait their turn.
 
+mod ahead;
 mod reply;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -54,6 +56,12 @@ struct Shared {
     cache: CacheOptions,
     tools: ToolSupport,
     worker: Mutex<Worker>,
+    /// Ends what is read ahead. A std mutex: nothing awaits while it is held.
+    ahead: std::sync::Mutex<CancellationToken>,
+    /// Cancelled when the model is no longer held by anyone who may ask it.
+    retired: CancellationToken,
+    /// How often it was used.
+    uses: AtomicU64,
 }
 
 /// The worker, if it runs.
@@ -94,6 +102,9 @@ impl LocalModel {
             cache: options.cache,
             tools: file.tools,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
+            ahead: std::sync::Mutex::default(),
+            retired: CancellationToken::new(),
+            uses: AtomicU64::new(0),
         };
         Ok(Self { info, file, shared: Arc::new(shared) })
     }
@@ -106,11 +117,8 @@ impl LocalModel {
     /// Ends the worker and gives its memory back; states that are not saved yet are saved before. The next reply starts
     /// a new one.
     pub async fn unload(&self) {
-        let mut worker = self.shared.worker.lock().await;
-        worker.loaded = false;
-        if let Some(child) = worker.child.take() {
-            child.finish().await;
-        }
+        self.shared.interrupt();
+        self.shared.worker.lock().await.unload().await;
     }
 
     /// Forgets what the worker keeps of a conversation (of all when unset), on disk too. For files of models that are
@@ -143,6 +151,13 @@ impl LocalModel {
     }
 }
 
+impl Drop for LocalModel {
+    fn drop(&mut self) {
+        // A load that was begun ahead of a question has nobody to serve any more.
+        self.shared.retired.cancel();
+    }
+}
+
 impl ChatModel for LocalModel {
     fn info(&self) -> &ModelInfo {
         &self.info
@@ -157,7 +172,10 @@ impl ChatModel for LocalModel {
         let (deltas, receiver) = mpsc::unbounded_channel();
         // A task of its own, so that a worker which was told to stop is waited for after the reader has gone.
         let task = async move {
-            ReplyTask::new(shared, request, cancel, deltas).run().await;
+            shared.interrupt();
+            shared.used();
+            ReplyTask::new(Arc::clone(&shared), request, cancel, deltas).run().await;
+            shared.used();
         };
         let started = async move {
             tokio::spawn(task);
@@ -168,8 +186,13 @@ impl ChatModel for LocalModel {
         futures::stream::once(started).flatten().boxed()
     }
 
+    fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
+        ahead::prepare(Arc::clone(&self.shared), request, cancel).boxed()
+    }
+
     fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
         let shared = Arc::clone(&self.shared);
+        shared.interrupt();
         async move { ReplyTask::count(shared, request).await.map(Some) }.boxed()
     }
 }

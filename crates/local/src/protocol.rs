@@ -30,6 +30,8 @@ pub(crate) enum Request {
     Tokenize { job: u64, text: String },
     /// Count the tokens of the prompt that a request would have.
     Count(Box<Generate>),
+    /// Evaluate what two requests begin with in common; one of them, or one like them, is to follow.
+    ReadAhead { job: u64, one: Box<Generate>, other: Box<Generate> },
     /// Forget what is kept of a conversation, or of all.
     Forget { job: u64, conversation: Option<String> },
     /// For tests of recovery, and only when the environment allows it.
@@ -184,6 +186,8 @@ pub(crate) enum Event {
     Tokens { job: u64, tokens: Vec<(i32, String)> },
     /// How many tokens the prompt of a request has.
     Counted { job: u64, tokens: u32 },
+    /// So much of the next prompt is evaluated now.
+    ReadAhead { job: u64, tokens: u32 },
     /// What was to be forgotten is.
     Forgotten { job: u64 },
     /// Something for the log; belongs to no job.
@@ -204,6 +208,7 @@ impl Event {
             | Self::Parsed { job, .. }
             | Self::Tokens { job, .. }
             | Self::Counted { job, .. }
+            | Self::ReadAhead { job, .. }
             | Self::Forgotten { job }
             | Self::Failed { job, .. } => *job,
             Self::Done(done) => done.job,

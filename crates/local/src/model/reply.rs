@@ -123,6 +123,62 @@ impl ReplyTask {
         }
     }
 
+    /// Loads the model and reads what two requests begin with in common, until it is stopped. A load is stopped only
+    /// when nobody can ask the model any more.
+    pub(super) async fn read_ahead(
+        shared: Arc<Shared>,
+        one: ChatRequest,
+        other: ChatRequest,
+        stopped: impl Future<Output = ()>,
+    ) {
+        let (out, _unread) = tokio::sync::mpsc::unbounded_channel();
+        let other = Self::new(Arc::clone(&shared), other, CancellationToken::new(), out.clone());
+        let mut task = Self::new(Arc::clone(&shared), one, shared.retired.clone(), out);
+        let mut stopped = std::pin::pin!(stopped);
+        let mut worker = tokio::select! {
+            biased;
+            () = &mut stopped => return,
+            worker = shared.worker.lock() => worker,
+        };
+        let Some(mut child) = task.take_child(&mut worker) else { return };
+        match task.read_common(&mut worker, &mut child, &other, stopped).await {
+            Ok(()) | Err(Stop::Failed(_)) => worker.child = Some(child),
+            Err(Stop::Dead(_)) => {
+                worker.loaded = false;
+                task.bury(child).await;
+            }
+            Err(Stop::Cancelled(job)) => task.settle(&mut worker, child, job).await,
+        }
+    }
+
+    async fn read_common(
+        &self,
+        worker: &mut Worker,
+        child: &mut Child,
+        other: &Self,
+        stopped: impl Future<Output = ()>,
+    ) -> Result<(), Stop> {
+        if !worker.loaded {
+            self.load(child).await?;
+            worker.loaded = true;
+        }
+        let job = child.next_job();
+        let (one, other) = (self.generate(job), other.generate(job));
+        let (one, other) = (Box::new(one), Box::new(other));
+        child.send(&Request::ReadAhead { job, one, other }).await;
+        tokio::select! {
+            biased;
+            () = stopped => {
+                child.send(&Request::Cancel { job }).await;
+                Err(Stop::Cancelled(job))
+            }
+            last = last_event(child, job) => match last {
+                Some(_) => Ok(()),
+                None => Err(Stop::Dead(error(ModelErrorCode::ModelCrashed, "it died while it read".to_owned()))),
+            },
+        }
+    }
+
     /// Counts the tokens of the prompt that this request would have.
     pub(super) async fn count(shared: Arc<Shared>, request: ChatRequest) -> Result<u32, ModelError> {
         // Progress of a load is shown by the reply that follows.
@@ -419,7 +475,10 @@ fn failure_text(needed: u32, available: u32) -> String {
 async fn last_event(child: &mut Child, job: u64) -> Option<Event> {
     loop {
         let event = child.event_of(job).await?;
-        if matches!(event, Event::Done(_) | Event::Failed { .. } | Event::Loaded { .. }) {
+        if matches!(
+            event,
+            Event::Done(_) | Event::ReadAhead { .. } | Event::Failed { .. } | Event::Loaded { .. }
+        ) {
             return Some(event);
         }
     }

@@ -6,6 +6,7 @@
 //! Invariant: one job at a time, on the main thread; the reading thread only queues and cancels.
 
 mod advance;
+mod ahead;
 mod backends;
 mod constraint;
 mod continuity;
@@ -138,6 +139,10 @@ fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) 
         Request::Parse(parse) => (parse.job, parse_text(&parse, session)),
         Request::Tokenize { job, text } => (job, tokenize(job, &text, session)),
         Request::Misbehave { job, how } => (job, misbehave(job, how, session)),
+        Request::ReadAhead { job, one, other } => {
+            ABORT.begin(job);
+            (job, ahead::read_ahead(&one, &other, session))
+        }
         Request::Count(generate) => (generate.job, tokens_of(&generate, session)),
         Request::Forget { job, conversation } => {
             // Without a model there is nothing here; files are deleted by the application too.
