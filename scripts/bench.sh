@@ -30,7 +30,7 @@ else
 fi
 
 say "Building (the first time takes some minutes: llama.cpp is compiled for every kind of this processor)"
-cargo build --release --workspace "${FAST[@]}" --bin lectern --bin lectern-local-worker
+build_fast --bin lectern --bin lectern-local-worker
 cargo bench --no-run --quiet --workspace "${FAST[@]}" --bench peer --bench host
 say "What a saved prompt brings: a question of three steps with the starter model"
 node scripts/bench.mjs "$TARGET/release/lectern"

@@ -140,6 +140,32 @@ python_servers() {
         echo "They could not be installed; the tests that need them say so and are skipped."
 }
 
+# build_fast TARGET...: an optimised build for every kind of this processor, with llama.cpp's libraries where its
+# executables look for them (crates/local/build.rs and worker/backends.rs name the places).
+build_fast() {
+    local plan=$TARGET/build.json out
+    cargo build --release --workspace "${FAST[@]}" --message-format=json-render-diagnostics "$@" >"$plan"
+    out=$(sed -n '/"build-script-executed"/{/llama-cpp-sys-2/s/.*"out_dir":"\([^"]*\)".*/\1/p}' "$plan" | tail -n 1)
+    rm "$plan"
+    stage_libraries "$out" "$TARGET/lib/lectern"
+}
+
+# stage_libraries FROM TO: from the folder that llama.cpp was built in.
+stage_libraries() {
+    rm -rf "$2"
+    mkdir -p "$2/backends"
+    # Executables ask for the names with the first number of the version, which are links here.
+    find "$1/lib" "$1/lib64" "$1/build/bin" "$1/build/common" -maxdepth 1 -name 'lib*.so.*' 2>/dev/null |
+        while read -r library; do
+            case $(basename "$library") in
+            *.so.*.*) ;;
+            *) cp --no-clobber --dereference "$library" "$2/" ;;
+            esac
+        done
+    cp "$1/backends/"* "$2/backends/"
+    strip --strip-unneeded "$2"/*.so* "$2"/backends/*.so
+}
+
 build_ui() {
     npm_ci ui
     say "Building the window's page"

@@ -45,7 +45,7 @@ fn link_to_neighbours() {
     let on_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
     if std::env::var_os("CARGO_FEATURE_PORTABLE_CPU").is_some() && on_linux {
         println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/../lib/lectern:$ORIGIN");
-        println!("cargo:rustc-link-arg-benches=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
+        println!("cargo:rustc-link-arg-benches=-Wl,-rpath,$ORIGIN/../../lib/lectern:$ORIGIN");
     }
 }
 

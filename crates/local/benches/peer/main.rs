@@ -16,7 +16,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use lectern_local::{LocalModel, LocalOptions, Lookup, SpeedOptions};
+use lectern_local::{CacheOptions, LocalModel, LocalOptions, Lookup, SpeedOptions};
 use lectern_test_gguf::{QUOTED_WORDS, QuotingModel, Size};
 use serde_json::json;
 
@@ -26,6 +26,8 @@ use table::{Line, median};
 
 /// Tokens of context on both sides.
 const CONTEXT: u32 = 8192;
+/// Tokens of a long conversation.
+const LONG: usize = 4000;
 
 struct Setup {
     model: QuotingModel,
@@ -57,6 +59,7 @@ async fn run() {
     without.unload().await;
     crash(&model, &setup, &mut lines).await;
     model.unload().await;
+    restart(&setup, &mut lines).await;
     table::print(&lines, ("Lectern", "other"));
     println!(
         "\nMedians of {} rounds, {} threads. Ratios above 1 are ours. A busy machine moves single figures by a tenth \
@@ -137,7 +140,8 @@ impl Pairs {
 }
 
 async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
-    let [mut prompt, mut reply, mut turn, mut step, mut grammar] = std::array::from_fn(|_| Pairs::default());
+    let [mut prompt, mut reply, mut turn, mut typed, mut step, mut grammar] =
+        std::array::from_fn(|_| Pairs::default());
     // The first round warms up: files in memory, threads started.
     for round in 0..=setup.rounds {
         let words = Words { model: &setup.model, round };
@@ -147,14 +151,17 @@ async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
         }
         prompt.add(one);
         reply.add(two);
-        turn.add(scenarios::second_turn(model, setup.peer.as_mut(), &words).await);
+        let [cold, read, theirs] = scenarios::second_turn(model, setup.peer.as_mut(), &words).await;
+        turn.add([cold, theirs]);
+        typed.add([read, theirs]);
         step.add(scenarios::second_step(model, setup.peer.as_mut(), &words).await);
         grammar.add(scenarios::grammar(model, setup.peer.as_mut(), &words).await);
         println!("round {round} of {}", setup.rounds);
     }
     lines.push(prompt.line("prompt of 500 tokens", "tok/s", true, Some(1.0)));
     lines.push(reply.line("reply of 64 tokens", "tok/s", true, Some(1.0)));
-    lines.push(turn.line("second turn, 32 new words: first token", "s", false, Some(3.0)));
+    lines.push(turn.line("second turn, 32 new words: first token", "s", false, None));
+    lines.push(typed.line("the same, read while it was typed", "s", false, Some(3.0)));
     lines.push(step.line("second step, after a call that wrote a note: first token", "s", false, Some(3.0)));
     lines.push(grammar.line("a token more under a grammar", "ms", false, None));
 }
@@ -179,6 +186,31 @@ async fn quote(model: &LocalModel, without: &LocalModel, setup: &Setup, lines: &
     if let Some(share) = median(share) {
         println!("{:.0} % of the guessed tokens were right.", share * 100.0);
     }
+}
+
+async fn restart(setup: &Setup, lines: &mut Vec<Line>) {
+    let folder = tempfile::tempdir().expect("a folder for saved states");
+    let open = async |saved: bool| {
+        let cache =
+            CacheOptions { folder: saved.then(|| folder.path().to_owned()), ..CacheOptions::default() };
+        let speed = SpeedOptions { threads: Some(setup.threads), ..SpeedOptions::default() };
+        ours::open(
+            &setup.path,
+            LocalOptions { context: Some(CONTEXT), speed, cache, ..LocalOptions::default() },
+        )
+        .await
+    };
+    // Half a minute each without the saved state: once is enough.
+    let words = Words { model: &setup.model, round: 1 };
+    let [warm, cold] = scenarios::restart(open, &words, LONG).await;
+    lines.push(Line {
+        what: "restart of a conversation of 4,000 tokens: with its saved state, without".to_owned(),
+        ours: warm,
+        other: Some(cold),
+        unit: "s",
+        more: false,
+        aim: Some(10.0),
+    });
 }
 
 async fn crash(model: &LocalModel, setup: &Setup, lines: &mut Vec<Line>) {

@@ -1,9 +1,12 @@
 //! What is measured, each on both sides with the same messages, one after the other.
 
-use lectern_core::{AnswerForm, ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage};
+use lectern_core::{
+    AnswerForm, ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage,
+};
 use lectern_local::LocalModel;
 use lectern_test_gguf::QuotingModel;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::other::{Peer, number};
 use crate::ours::{Timed, ask, result, tool};
@@ -70,8 +73,8 @@ pub async fn throughput(
     [0, 1].map(|i| [Some(ours[i]), theirs.map(|theirs| theirs[i])])
 }
 
-/// Seconds until the second turn begins to be answered: ours, theirs.
-pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 2] {
+/// Seconds until the second turn begins to be answered: ours, ours when it was read while it was typed, theirs.
+pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 3] {
     let system = words.other(1, 200);
     let (question, next) = (words.other(2, 60), words.other(3, 32));
     let mut request = ChatRequest {
@@ -85,6 +88,12 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
     request.messages.extend([reply.message(), user(&next)]);
     request.sampling = greedy(2);
     let second = ask(model, &request).await;
+    // The same with another last message, of which all but the last word is typed when the user pauses.
+    let other = words.other(12, 32);
+    request.messages.pop();
+    request.messages.push(user(&other));
+    model.prepare(request.clone(), CancellationToken::new()).await;
+    let read = ask(model, &request).await;
     let theirs = asked(peer, |peer| {
         let mut messages = vec![
             json!({ "role": "system", "content": system }),
@@ -95,7 +104,8 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
         messages.push(json!({ "role": "user", "content": next }));
         peer.chat(json!({ "messages": messages, "max_tokens": 2 }))
     });
-    [Some(second.first.as_secs_f64()), theirs.map(|answer| number(&answer, "first"))]
+    let first = |timed: &Timed| Some(timed.first.as_secs_f64());
+    [first(&second), first(&read), theirs.map(|answer| number(&answer, "first"))]
 }
 
 fn schema() -> Value {
@@ -201,6 +211,30 @@ pub async fn after_crash(model: &LocalModel, words: &Words<'_>) -> f64 {
         ..ChatRequest::default()
     };
     ask(model, &request).await.first.as_secs_f64()
+}
+
+/// Seconds from the start of a new process to the first token of the next turn of a conversation of so many tokens:
+/// with its state from the disk, and without. Both load the model.
+pub async fn restart(open: impl AsyncFn(bool) -> LocalModel, words: &Words<'_>, tokens: usize) -> [f64; 2] {
+    let mut request = ChatRequest {
+        conversation: words.conversation("restart"),
+        messages: vec![user(&words.other(13, tokens))],
+        sampling: greedy(8),
+        ..ChatRequest::default()
+    };
+    let before = open(true).await;
+    let reply = ask(&before, &request).await;
+    before.unload().await;
+    request.messages.extend([reply.message(), user(&words.other(14, 12))]);
+    let mut seconds = [0.0; 2];
+    for (seconds, saved) in seconds.iter_mut().zip([true, false]) {
+        let began = std::time::Instant::now();
+        let model = open(saved).await;
+        ask(&model, &request).await;
+        *seconds = began.elapsed().as_secs_f64();
+        model.unload().await;
+    }
+    seconds
 }
 
 /// What the peer answers, if there is one; what goes wrong there is said and left out.

@@ -21,7 +21,7 @@ impl Line {
 }
 
 pub fn print(lines: &[Line], head: (&str, &str)) {
-    println!("\n{:<58}{:>12}{:>12}{:>9}{:>7}", "", head.0, head.1, "ratio", "aim");
+    println!("\n{:<74}{:>12}{:>12}{:>9}{:>7}", "", head.0, head.1, "ratio", "aim");
     for line in lines {
         let figure = |value: f64| format!("{} {}", short(value), line.unit);
         let other = line.other.map_or_else(String::new, figure);
@@ -32,7 +32,7 @@ pub fn print(lines: &[Line], head: (&str, &str)) {
             (Some(_), Some(_)) => "  NOT met",
             _ => "",
         };
-        println!("{:<58}{:>12}{other:>12}{ratio:>9}{aim:>7}{verdict}", line.what, figure(line.ours));
+        println!("{:<74}{:>12}{other:>12}{ratio:>9}{aim:>7}{verdict}", line.what, figure(line.ours));
     }
 }
 
