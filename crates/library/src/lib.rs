@@ -2,15 +2,20 @@
 //!
 //! Invariant: knows neither a window nor llama.cpp. Names, sizes and texts that come from elsewhere are untrusted.
 
+pub mod advice;
+pub mod curated;
 pub mod downloads;
 mod fault;
+pub mod folders;
 mod hub;
+pub mod machine;
 pub mod name;
 mod record;
 mod sink;
 mod speed;
 pub mod target;
 mod transfer;
+pub mod trash;
 pub mod units;
 mod web;
 

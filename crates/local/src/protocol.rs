@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::format::FormatOptions;
+use crate::measure::{Device, Measure};
 use crate::parse::ParsedText;
 use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
@@ -34,6 +35,10 @@ pub(crate) enum Request {
     ReadAhead { job: u64, one: Box<Generate>, other: Box<Generate> },
     /// Forget what is kept of a conversation, or of all.
     Forget { job: u64, conversation: Option<String> },
+    /// Say what llama.cpp can compute on.
+    Devices { job: u64 },
+    /// Measure how fast the loaded model reads and writes, for about so long.
+    Bench { job: u64, millis: u32 },
     /// For tests of recovery, and only when the environment allows it.
     Misbehave { job: u64, how: Misbehaviour },
 }
@@ -192,6 +197,10 @@ pub(crate) enum Event {
     Forgotten { job: u64 },
     /// Something for the log; belongs to no job.
     Note { text: String },
+    /// What llama.cpp can compute on.
+    Devices { job: u64, devices: Vec<Device> },
+    /// How fast the model is.
+    Measured { job: u64, measure: Measure },
     /// The job failed; the worker goes on.
     Failed { job: u64, error: WorkerError },
 }
@@ -210,6 +219,8 @@ impl Event {
             | Self::Counted { job, .. }
             | Self::ReadAhead { job, .. }
             | Self::Forgotten { job }
+            | Self::Devices { job, .. }
+            | Self::Measured { job, .. }
             | Self::Failed { job, .. } => *job,
             Self::Done(done) => done.job,
             Self::Note { .. } => 0,

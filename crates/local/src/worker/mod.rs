@@ -14,6 +14,7 @@ mod guess;
 mod history;
 mod keep;
 mod loading;
+mod measure;
 mod output;
 mod pauses;
 mod pieces;
@@ -138,6 +139,12 @@ fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) 
         Request::Describe { job, template } => (job, describe(job, &template, session)),
         Request::Parse(parse) => (parse.job, parse_text(&parse, session)),
         Request::Tokenize { job, text } => (job, tokenize(job, &text, session)),
+        Request::Devices { job } => (job, Ok(Event::Devices { job, devices: measure::devices() })),
+        Request::Bench { job, millis } => {
+            ABORT.begin(job);
+            let measured = session.ok_or_else(no_model).and_then(|session| measure::bench(&*session, millis));
+            (job, measured.map(|measure| Event::Measured { job, measure }))
+        }
         Request::Misbehave { job, how } => (job, misbehave(job, how, session)),
         Request::ReadAhead { job, one, other } => {
             ABORT.begin(job);

@@ -32,6 +32,8 @@ pub(super) struct Session<'model> {
     pub(super) model: &'model LlamaModel,
     pub(super) renderer: Renderer<'model>,
     pub(super) context: Context<'model>,
+    /// How it was made.
+    pub(super) options: ContextOptions,
     pub(super) slots: Slots,
     /// What is kept beside the cache.
     pub(super) keep: Keep,
@@ -71,6 +73,7 @@ impl<'model> Session<'model> {
             model,
             renderer,
             context,
+            options,
             slots: Slots::new(SEQUENCES),
             keep,
             abort,
