@@ -23,6 +23,7 @@ use tokio::sync::broadcast;
 
 use crate::approvals::Approvals;
 use crate::home::Home;
+use crate::library::Library;
 use crate::models::{self, Model, Models};
 use crate::options::EngineOptions;
 use crate::problem::of_store;
@@ -57,6 +58,7 @@ struct Inner {
     secrets: Keyring,
     news: broadcast::Sender<AppNews>,
     ahead: ahead::Ahead,
+    library: Library,
 }
 
 /// What changes while the engine runs, beside the conversations.
@@ -108,6 +110,7 @@ impl Engine {
             turns: Turns::default(),
             news: broadcast::channel(256).0,
             ahead: ahead::Ahead::default(),
+            library: Library::new(&home),
             home,
             options,
             executable,
@@ -119,6 +122,7 @@ impl Engine {
         let engine = Self(Arc::new(inner));
         engine.follow_servers();
         engine.follow_settings();
+        engine.follow_model_folders();
         Ok(engine)
     }
 
@@ -153,6 +157,7 @@ impl Engine {
         for turn in &running {
             turn.finished().await;
         }
+        self.close_library().await;
         tokio::join!(self.0.host.close(), self.0.models.close(), self.forget_removed());
     }
 
@@ -170,7 +175,7 @@ impl Engine {
     }
 
     fn model_views(&self, listed: &[Model]) -> Vec<ModelView> {
-        listed.iter().map(|model| self.0.models.view(model)).collect()
+        listed.iter().map(|model| self.model_view(model)).collect()
     }
 
     /// Tells everyone; nobody may be listening.

@@ -67,6 +67,21 @@ impl Home {
         self.0.join("models")
     }
 
+    /// Models that were deleted and can still come back.
+    pub fn models_trash(&self) -> PathBuf {
+        self.models().join(".trash")
+    }
+
+    /// How fast models were on this machine.
+    pub fn benches(&self) -> PathBuf {
+        self.0.join("benches.json")
+    }
+
+    /// The user's own list of good models, over the one that came with Lectern.
+    pub fn curated(&self) -> PathBuf {
+        self.0.join("curated.json")
+    }
+
     /// The vault that came with Lectern.
     pub fn sample_vault(&self) -> PathBuf {
         self.0.join("sample-vault")

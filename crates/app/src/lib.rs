@@ -8,6 +8,7 @@ pub mod engine;
 pub mod entry;
 mod fitted;
 pub mod home;
+mod library;
 pub mod models;
 pub mod options;
 mod problem;
@@ -30,5 +31,6 @@ pub mod mcp {
 
 pub use engine::{Engine, NeededValue, News, ValueKind};
 pub use home::Home;
+pub use lectern_library::units;
 pub use lectern_mcp::export::Shape;
 pub use options::EngineOptions;

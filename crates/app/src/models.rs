@@ -73,15 +73,41 @@ pub fn named(text: &str, settings: &Settings) -> Result<Model, Problem> {
 
 /// Adds a file to the settings, or finds it there. The file is read, not copied.
 pub fn add(settings: &mut Settings, path: &Path) -> Model {
+    add_named(settings, path, None)
+}
+
+/// The same with a name that says more than that of the file.
+pub fn add_named(settings: &mut Settings, path: &Path, name: Option<&str>) -> Model {
     if let Some(entry) = settings.models.iter().find(|entry| entry.path == path) {
         return Model::of_entry(entry);
     }
-    let taken = |id: &str| id == STARTER_ID || settings.models.iter().any(|entry| entry.id.as_str() == id);
-    let id = free_id(path, taken);
+    let id = match name {
+        Some(name) => free_id(&path.with_file_name(format!("{name}.gguf")), |id| is_taken(settings, id)),
+        None => free_id(path, |id| is_taken(settings, id)),
+    };
     let entry = ModelEntry { id, path: path.to_owned(), options: ModelOptions::default() };
     let model = Model::of_entry(&entry);
     settings.models.push(entry);
     model
+}
+
+/// Puts an entry back that was taken out; its id is changed when another has it now.
+pub fn put_back(settings: &mut Settings, entry: ModelEntry) -> Model {
+    if let Some(known) = settings.models.iter().find(|known| known.path == entry.path) {
+        return Model::of_entry(known);
+    }
+    let id = match is_taken(settings, entry.id.as_str()) {
+        true => free_id(&entry.path, |id| is_taken(settings, id)),
+        false => entry.id.clone(),
+    };
+    let entry = ModelEntry { id, ..entry };
+    let model = Model::of_entry(&entry);
+    settings.models.push(entry);
+    model
+}
+
+fn is_taken(settings: &Settings, id: &str) -> bool {
+    id == STARTER_ID || settings.models.iter().any(|entry| entry.id.as_str() == id)
 }
 
 /// Takes a model out of the settings; its file stays.

@@ -32,6 +32,15 @@ pub struct Settings {
     /// The models that the user added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelEntry>,
+    /// Folders whose models are on the list, beside Lectern's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_folders: Vec<PathBuf>,
+    /// Files in such folders that the user took off the list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden_models: Vec<PathBuf>,
+    /// A mirror of Hugging Face: the address that stands for `https://huggingface.co`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_hub: Option<String>,
     /// The user's own vaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vaults: Vec<VaultEntry>,
@@ -154,6 +163,9 @@ impl Default for Settings {
             version: VERSION,
             model: None,
             models: Vec::new(),
+            model_folders: Vec::new(),
+            hidden_models: Vec::new(),
+            model_hub: None,
             vaults: Vec::new(),
             sample_vault: true,
             servers: Map::new(),

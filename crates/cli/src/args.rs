@@ -26,7 +26,7 @@ pub enum Command {
     Chat(Chat),
     /// The models that can answer
     #[command(subcommand)]
-    Models(Models),
+    Models(crate::models::Models),
     /// The MCP servers: list, add, import, look into
     #[command(subcommand)]
     Mcp(crate::mcp::Mcp),
@@ -97,44 +97,6 @@ pub struct Ask {
 pub struct Chat {
     #[command(flatten)]
     pub with: Use,
-}
-
-/// The models that can answer.
-#[derive(Debug, Subcommand)]
-pub enum Models {
-    /// List them
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Say what a GGUF file holds
-    Inspect {
-        /// The file
-        path: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Add a GGUF file; it stays where it is
-    Add {
-        /// The file
-        path: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Take a model off the list; its file stays
-    #[command(visible_alias = "remove")]
-    Rm {
-        /// Its id
-        id: String,
-    },
-    /// Choose the model that answers when none is named
-    Use {
-        /// Its id
-        id: String,
-    },
 }
 
 /// Which servers to start.

@@ -51,7 +51,12 @@ impl Exit {
             | "starter_stays"
             | "bad_questions"
             | "bad_tools"
-            | "bad_template" => Self::Usage,
+            | "bad_template"
+            | "bad_target"
+            | "no_such_file"
+            | "unknown_download"
+            | "unknown_folder"
+            | "unknown_removal" => Self::Usage,
             _ => Self::Failed,
         }
     }

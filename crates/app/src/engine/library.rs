@@ -63,7 +63,7 @@ impl Engine {
         let (settings, model) = Settings::change(&self.0.home, |settings| models::add(settings, &path))?;
         self.state().settings = settings;
         self.tell_models();
-        Ok(self.0.models.view(&model))
+        Ok(self.model_view(&model))
     }
 
     /// Adds a folder of notes and starts its server.
@@ -113,7 +113,7 @@ impl Engine {
         }
     }
 
-    fn tell_models(&self) {
+    pub(super) fn tell_models(&self) {
         self.tell(AppNews::ModelsChanged { model: self.model(), models: self.models() });
     }
 

@@ -18,7 +18,7 @@ mod prompts;
 mod remove;
 mod resources;
 mod restart;
-mod secret;
+pub mod secret;
 
 use clap::Subcommand;
 use lectern_app::Home;

@@ -62,6 +62,7 @@ impl Engine {
             gone.map(|id| id.as_str().into()).collect()
         };
         self.take_rules(&settings);
+        self.take_models(&settings);
         for id in gone.iter().filter(|id| !self.is_built_in(id.as_str())) {
             // It may have been an entry that the host never had.
             let _ = self.0.host.remove(id).await;

@@ -1,0 +1,81 @@
+//! Changing the list: add, choose, remove, bring back.
+
+use std::path::Path;
+
+use clap::Args;
+use lectern_app::Engine;
+use lectern_app::units::bytes;
+use lectern_app::view::Problem;
+
+use super::words::{self, line};
+
+/// What to take off the list, or to bring back.
+#[derive(Debug, Args)]
+pub struct Rm {
+    /// Its id; with --undo, what `rm` printed [default with --undo: the last one]
+    #[arg(required_unless_present = "undo")]
+    pub id: Option<String>,
+    /// Bring a removed model back, file and settings; possible for a day
+    #[arg(long)]
+    pub undo: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Adds a file.
+pub fn add(engine: &Engine, path: &Path, as_json: bool) -> Result<(), Problem> {
+    let model = engine.add_model(path)?;
+    if as_json {
+        words::json(&model);
+    } else {
+        line(&format!("added {}", words::model(&model)));
+    }
+    Ok(())
+}
+
+/// Chooses the model that answers.
+pub async fn choose(engine: &Engine, id: &str) -> Result<(), Problem> {
+    engine.scan_model_folders().await?;
+    engine.select_model(&id.into())?;
+    line(&format!("{id} answers from now on"));
+    Ok(())
+}
+
+/// Takes a model off the list, or brings it back.
+pub async fn rm(engine: &Engine, rm: Rm) -> Result<(), Problem> {
+    if rm.undo {
+        return undo(engine, rm).await;
+    }
+    let id = rm.id.unwrap_or_default();
+    let removed = engine.remove_model(&id.as_str().into()).await?;
+    if rm.json {
+        words::json(&removed);
+        return Ok(());
+    }
+    match removed.file_deleted {
+        true => {
+            line(&format!("removed {id} and its file ({}, free in a day)", bytes(removed.freed)));
+        }
+        false => line(&format!("removed {id}; its file stays")),
+    }
+    line(&format!("bring it back: lectern models rm --undo {}", removed.token));
+    Ok(())
+}
+
+async fn undo(engine: &Engine, rm: Rm) -> Result<(), Problem> {
+    let token = match rm.id {
+        Some(token) => token,
+        None => engine.removed_models().into_iter().next().map(|(token, ..)| token).ok_or_else(|| {
+            Problem::new("unknown_removal", "nothing was removed that could come back")
+                .hint("A removed model can come back for a day.")
+        })?,
+    };
+    let model = engine.restore_model(&token).await?;
+    if rm.json {
+        words::json(&model);
+    } else {
+        line(&format!("{} is back", words::model(&model)));
+    }
+    Ok(())
+}

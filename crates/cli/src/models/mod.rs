@@ -1,0 +1,125 @@
+//! `lectern models`: what answers here, what could, and what this machine carries.
+//!
+//! Invariant: every command has `--json` with a shape that docs/models.md describes; without it, what is printed is for
+//! people and may change.
+
+mod change;
+mod download;
+mod folders;
+mod show;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use lectern_app::view::Problem;
+use lectern_app::{Engine, EngineOptions, Home};
+
+use crate::exit::Exit;
+use crate::mcp::secret::{self, Named, Secret};
+
+/// The models that can answer.
+#[derive(Debug, Subcommand)]
+pub enum Models {
+    /// List them
+    List(Json),
+    /// Say what a GGUF file holds, and whether it suits this machine
+    Inspect {
+        /// The file, or a model of the list
+        path: PathBuf,
+        /// Tokens of context to count the memory with
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        context: Option<u32>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Add a GGUF file; it stays where it is
+    Add {
+        /// The file
+        path: PathBuf,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Choose the model that answers when none is named
+    Use {
+        /// Its id
+        id: String,
+    },
+    /// Take a model off the list; a file that Lectern downloaded is deleted with it, others stay
+    #[command(visible_alias = "remove")]
+    Rm(change::Rm),
+    /// Download a model: owner/name or owner/name:Q4_K_M of Hugging Face, or an address
+    Download(download::Target),
+    /// The downloads: list them, pause, resume or cancel one
+    Downloads(download::Downloads),
+    /// Test for five seconds how fast a model is here
+    Bench {
+        /// A model by its id, or a GGUF file [default: the chosen one]
+        model: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Say whether a model suits this machine, and how fast it would be
+    Advise {
+        /// A model by its id, a GGUF file, or a repository [default: the curated list]
+        what: Option<String>,
+        /// Tokens of context to count with
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        context: Option<u32>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Good small models that call tools
+    Curated(Json),
+    /// What this machine has
+    Hardware(Json),
+    /// The folders whose models are on the list
+    Folders(folders::Folders),
+    /// Keep the token of Hugging Face in the keyring; it is read from the terminal or from standard input
+    Token {
+        /// Forget it
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Json {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Does what was asked.
+pub async fn run(home: impl Fn() -> Result<Home, Problem>, models: Models) -> Result<Exit, Problem> {
+    let home = home()?;
+    if let Models::Token { remove } = models {
+        let named = Named { name: "huggingface".to_owned(), input: false, json: false };
+        return secret::run(home, if remove { Secret::Remove(named) } else { Secret::Set(named) }).await;
+    }
+    let engine = Engine::open(home, EngineOptions { without_servers: true, ..EngineOptions::default() })?;
+    let done = act(&engine, models).await;
+    engine.shutdown().await;
+    done
+}
+
+async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
+    match models {
+        Models::List(Json { json }) => show::list(engine, json).await?,
+        Models::Inspect { path, context, json } => show::inspect(engine, &path, context, json.json).await?,
+        Models::Add { path, json } => change::add(engine, &path, json.json)?,
+        Models::Use { id } => change::choose(engine, &id).await?,
+        Models::Rm(rm) => change::rm(engine, rm).await?,
+        Models::Download(target) => return download::download(engine, target).await,
+        Models::Downloads(asked) => return download::downloads(engine, asked).await,
+        Models::Bench { model, json } => show::bench(engine, model, json.json).await?,
+        Models::Advise { what, context, json } => show::advise(engine, what, context, json.json).await?,
+        Models::Curated(Json { json }) => show::curated(engine, json).await?,
+        Models::Hardware(Json { json }) => show::hardware(engine, json).await?,
+        Models::Folders(asked) => folders::run(engine, asked).await?,
+        // Dealt with before the engine was opened.
+        Models::Token { .. } => {}
+    }
+    Ok(Exit::Done)
+}
