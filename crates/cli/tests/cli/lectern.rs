@@ -87,7 +87,7 @@ impl Lectern {
         Asked { ran, events }
     }
 
-    fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    pub fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lectern"));
         command.args(args).env("LECTERN_HOME", self.home()).env_remove("LECTERN_LOG");
         // Whoever runs the tests may have a keyring of their own.

@@ -13,6 +13,7 @@ mod homes;
 mod keyring;
 mod lectern;
 mod mcp;
+mod models;
 mod permissions;
 mod servers;
 mod stopping;
