@@ -136,7 +136,16 @@ pub async fn bench(
         let job = child.next_job();
         let (path, format): (PathBuf, _) = (path.to_owned(), options.format.clone());
         let (speed, context) = (options.speed.clone(), CONTEXT.min(options.context.unwrap_or(CONTEXT)));
-        child.send(&Request::Load(Load { job, path, context, speed, format })).await;
+        child
+            .send(&Request::Load(Load {
+                job,
+                path,
+                context,
+                speed,
+                format,
+                cache: crate::saved::CacheOptions::default(),
+            }))
+            .await;
         let Some(()) =
             told(&mut child, job, |event| matches!(event, Event::Loaded { .. }).then_some(())).await?
         else {

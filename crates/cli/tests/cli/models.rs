@@ -78,16 +78,20 @@ fn serve(mut stream: TcpStream, held: &Mutex<Held>) -> Option<()> {
             write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").ok()?;
             continue;
         }
-        let from: Option<u64> =
-            headers.get("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+        let from: Option<u64> = headers
+            .get("range")
+            .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
         held.lock().unwrap().ranges.push(from);
         let begin = usize::try_from(from.unwrap_or(0)).unwrap();
         let rest = &bytes[begin..];
         let status = match from {
-            Some(from) => format!("206 Partial\r\nContent-Range: bytes {from}-{}/{}", bytes.len() - 1, bytes.len()),
+            Some(from) => {
+                format!("206 Partial\r\nContent-Range: bytes {from}-{}/{}", bytes.len() - 1, bytes.len())
+            }
             None => "200 OK".to_owned(),
         };
-        write!(stream, "HTTP/1.1 {status}\r\nETag: \"one\"\r\nContent-Length: {}\r\n\r\n", rest.len()).ok()?;
+        write!(stream, "HTTP/1.1 {status}\r\nETag: \"one\"\r\nContent-Length: {}\r\n\r\n", rest.len())
+            .ok()?;
         let now = rest.len().min(most);
         stream.write_all(&rest[..now]).ok()?;
         if now < rest.len() {
@@ -218,7 +222,8 @@ fn an_interrupt_pauses_and_says_how_to_go_on() {
 fn a_removed_model_comes_back_with_its_settings() {
     let lectern = Lectern::new();
     let source = starter(&lectern);
-    let (own, elsewhere) = (lectern.home().join("models/mine.gguf"), lectern.home().join("other/theirs.gguf"));
+    let (own, elsewhere) =
+        (lectern.home().join("models/mine.gguf"), lectern.home().join("other/theirs.gguf"));
     std::fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
     std::fs::copy(&source, &own).unwrap();
     std::fs::copy(&source, &elsewhere).unwrap();
@@ -237,7 +242,8 @@ fn a_removed_model_comes_back_with_its_settings() {
     let listed: Value = serde_json::from_str(&lectern.run(["models", "list", "--json"]).out).unwrap();
     assert_eq!(listed["model"], "mine", "{listed}");
 
-    let removed: Value = serde_json::from_str(&lectern.run(["models", "rm", "theirs", "--json"]).out).unwrap();
+    let removed: Value =
+        serde_json::from_str(&lectern.run(["models", "rm", "theirs", "--json"]).out).unwrap();
     assert_eq!(removed["file_deleted"], false);
     assert!(elsewhere.exists(), "only Lectern's own files are deleted");
     assert_eq!(lectern.run(["models", "rm", "--undo"]).code, Some(0));
@@ -258,7 +264,8 @@ fn a_folder_of_models_is_on_the_list_and_leaves_it() {
     let added: Value = serde_json::from_str(&added.out).unwrap_or_else(|_| panic!("{added:?}"));
     assert_eq!((&added["kind"], &added["models"]), (&json!("watched"), &json!(2)));
     let list = || -> Value { serde_json::from_str(&lectern.run(["models", "list", "--json"]).out).unwrap() };
-    let of = |list: &Value, id: &str| list["models"].as_array().unwrap().iter().find(|it| it["id"] == id).cloned();
+    let of =
+        |list: &Value, id: &str| list["models"].as_array().unwrap().iter().find(|it| it["id"] == id).cloned();
     let good = of(&list(), "good").unwrap();
     assert_eq!((&good["origin"], &good["missing"]), (&json!("folder"), &json!(false)), "{good}");
     assert!(of(&list(), "broken").unwrap()["problem"]["message"].as_str().is_some());
