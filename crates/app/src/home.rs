@@ -82,6 +82,11 @@ impl Home {
         self.0.join("curated.json")
     }
 
+    /// What models computed for conversations: as private as those, and replaceable.
+    pub fn states(&self) -> PathBuf {
+        self.0.join("cache").join("kv")
+    }
+
     /// The vault that came with Lectern.
     pub fn sample_vault(&self) -> PathBuf {
         self.0.join("sample-vault")

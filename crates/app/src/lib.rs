@@ -18,6 +18,7 @@ pub mod sample;
 pub mod secrets;
 pub mod settings;
 pub mod starter;
+mod states;
 mod unusable;
 pub mod vaults;
 pub mod view;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use lectern_core::{ChatModel, ModelId, ToolMode};
+use lectern_core::{ChatModel, ConversationId, ModelId, ToolMode};
 use lectern_local::{
     Inspection, LocalModel, LocalOptions, ModelFileError, ModelFileInfo, WorkerCommand, read_info,
 };
@@ -18,6 +18,7 @@ use crate::fitted::{EarlierTurns, Fitted};
 use crate::home::Home;
 use crate::settings::{ModelEntry, ModelOptions, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
+use crate::states::cache_options;
 use crate::unusable::Unusable;
 use crate::vaults::{reason, slug};
 use crate::view::{ModelOrigin, ModelView, Problem};
@@ -139,6 +140,8 @@ pub struct Models {
     // A std mutex: nothing awaits while it is held.
     known: Mutex<HashMap<PathBuf, Known>>,
     loaded: AsyncMutex<Option<(Model, Arc<LocalModel>)>>,
+    /// Conversations that the open model has yet to forget.
+    deleted: Mutex<Vec<ConversationId>>,
 }
 
 /// What a file said of itself when it had this size and time.
@@ -153,7 +156,13 @@ impl Models {
     /// Nothing is read yet.
     pub fn new(home: Home, executable: &Path) -> Self {
         let worker = entry::worker_command(executable);
-        Self { home, worker, known: Mutex::default(), loaded: AsyncMutex::default() }
+        Self {
+            home,
+            worker,
+            known: Mutex::default(),
+            loaded: AsyncMutex::default(),
+            deleted: Mutex::default(),
+        }
     }
 
     /// What a file says of itself. Its header is read once per change of the file.
@@ -240,7 +249,11 @@ impl Models {
             Some(path) => path.clone(),
             None => self.installed_starter().await?,
         };
-        let options = LocalOptions { context: model.options.context_length, ..LocalOptions::default() };
+        let options = LocalOptions {
+            context: model.options.context_length,
+            cache: cache_options(&self.home),
+            ..LocalOptions::default()
+        };
         let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {
             Ok(open) => Arc::new(open),
             Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
@@ -252,9 +265,22 @@ impl Models {
 
     /// Ends the model's process. A turn that uses it fails.
     pub async fn close(&self) {
+        self.forget_deleted().await;
         if let Some((_, open)) = self.loaded.lock().await.take() {
             open.unload().await;
         }
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) fn deleted(&self) -> MutexGuard<'_, Vec<ConversationId>> {
+        lock(&self.deleted)
+    }
+
+    pub(crate) async fn open_model(&self) -> Option<Arc<LocalModel>> {
+        self.loaded.lock().await.as_ref().map(|(_, open)| Arc::clone(open))
     }
 
     /// The starter's file; megabytes are compared or written.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::durable;
 use crate::home::Home;
+pub use crate::states::StatesEntry;
 use crate::view::Problem;
 
 /// The version of the file that this Lectern writes.
@@ -57,6 +58,9 @@ pub struct Settings {
     /// Whether each message between Lectern and its servers is kept in the folder of logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_traffic: bool,
+    /// What models keep of conversations that are not in use.
+    #[serde(default, skip_serializing_if = "StatesEntry::is_default")]
+    pub states: StatesEntry,
     /// Standing permissions and prohibitions, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -171,6 +175,7 @@ impl Default for Settings {
             servers: Map::new(),
             inputs: Vec::new(),
             keep_traffic: false,
+            states: StatesEntry::default(),
             rules: Vec::new(),
             other: Map::new(),
         }

@@ -83,8 +83,8 @@ pub use message::{
     Thinking, ToolCall, ToolOutcome, ToolResult, UserMessage,
 };
 pub use model::{
-    AnswerForm, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo, Purpose,
-    Sampling, ThinkingOptions, ToolChoice, ToolMode, ToolPlacement, Usage,
+    AnswerForm, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo,
+    PromptPart, Purpose, Sampling, ThinkingOptions, ToolChoice, ToolMode, ToolPlacement, Usage,
 };
 pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule, RuleEffect, RuleMatch};
 pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};

@@ -256,6 +256,31 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub right_guesses: Option<u32>,
+    /// Where the prompt stopped being what the last one of this conversation was; none when it only grew, or where
+    /// nothing is known of the last one. What stands behind that place had to be evaluated once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub changed_at: Option<PromptPart>,
+}
+
+/// A part of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "part", rename_all = "snake_case")]
+#[ts(export, export_to = "core/model.ts")]
+pub enum PromptPart {
+    /// The instructions.
+    System,
+    /// The definitions of the tools.
+    Tools,
+    /// A message of the history; the first has the number 0.
+    Message {
+        /// Its number.
+        number: u32,
+    },
+    /// What stands with the last question only.
+    Tail,
+    /// The model's template: it writes the same messages otherwise than before.
+    Template,
 }
 
 /// Why a reply ended.

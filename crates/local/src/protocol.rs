@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use lectern_core::PromptPart;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -246,6 +247,9 @@ pub(crate) struct Done {
     pub(crate) usage: WorkerUsage,
     /// Everything generated, as text.
     pub(crate) raw: String,
+    /// Where the prompt stopped being what the last one of the conversation was.
+    #[serde(default)]
+    pub(crate) changed_at: Option<PromptPart>,
     /// The part of `raw` that the template's parser could not read, and that was not streamed.
     pub(crate) unread: Option<String>,
 }

@@ -56,6 +56,12 @@ impl Engine {
         }
         self.0.store.delete(id).map_err(|error| of_store(&error))?;
         self.tell_conversations();
+        self.0.models.forget(id)?;
+        let engine = self.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // Else the model is told at the latest when it is closed.
+            runtime.spawn(async move { engine.0.models.forget_deleted().await });
+        }
         Ok(())
     }
 

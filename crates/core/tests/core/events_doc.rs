@@ -127,6 +127,7 @@ fn usage() -> Usage {
         generation_ms: Some(310),
         guessed_tokens: Some(24),
         right_guesses: Some(18),
+        changed_at: None,
     }
 }
 

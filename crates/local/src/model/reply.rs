@@ -428,6 +428,7 @@ impl ReplyTask {
             generation_ms: Some(done.usage.generation_ms),
             guessed_tokens: Some(done.usage.guessed),
             right_guesses: Some(done.usage.right),
+            changed_at: done.changed_at,
         })));
         self.finish(match done.finish {
             Finish::Stop if self.deltas.spoken().calls.is_empty() => FinishReason::Stop,

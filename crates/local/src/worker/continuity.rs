@@ -297,6 +297,7 @@ impl Session<'_> {
                 self.slots.take(index);
             }
         }
+        self.asked.forget(conversation);
         self.keep.forget(conversation);
     }
 }

@@ -7,6 +7,7 @@
 
 mod advance;
 mod ahead;
+mod asked;
 mod backends;
 mod constraint;
 mod continuity;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use llama_cpp_2::model::LlamaModel;
 
+use super::asked::Asked;
 use super::constraint::{sampler_of, with_detail_taken};
 use super::guess::Pace;
 use super::keep::Keep;
@@ -37,6 +38,8 @@ pub(super) struct Session<'model> {
     pub(super) slots: Slots,
     /// What is kept beside the cache.
     pub(super) keep: Keep,
+    /// The last prompts, to say where a new one differs.
+    pub(super) asked: Asked,
     pub(super) abort: &'static Abort,
     /// What guessing costs and brings.
     pub(super) pace: Pace,
@@ -76,6 +79,7 @@ impl<'model> Session<'model> {
             options,
             slots: Slots::new(SEQUENCES),
             keep,
+            asked: Asked::default(),
             abort,
             pace: Pace::new(load.speed.lookup, load.speed.guesses),
             unsure: false,
@@ -117,6 +121,7 @@ impl<'model> Session<'model> {
                 available: self.context_size(),
             });
         }
+        let changed_at = self.asked.compare(request, &prompt.base);
         let (mut reused, mut result) = (None, self.attempt(request, &prompt, &mut usage, output)?);
         if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
             // The template's own parser does not see the call that its grammar led to.
@@ -126,7 +131,7 @@ impl<'model> Session<'model> {
         }
         usage.reused = reused.unwrap_or(usage.reused);
         let Written { finish, raw, unread, .. } = result;
-        Ok(Done { job: request.job, finish, usage, raw, unread })
+        Ok(Done { job: request.job, finish, usage, raw, unread, changed_at })
     }
 
     /// Evaluates the prompt and writes once.

@@ -41,6 +41,15 @@ vision: boolean,
 remote: boolean, };
 
 /**
+ * A part of a prompt.
+ */
+export type PromptPart = { "part": "system" } | { "part": "tools" } | { "part": "message", 
+/**
+ * Its number.
+ */
+number: number, } | { "part": "tail" } | { "part": "template" };
+
+/**
  * How tokens are chosen. What is unset is the model's own default.
  */
 export type Sampling = { 
@@ -139,4 +148,9 @@ guessed_tokens?: number,
 /**
  * Those of them that the model then chose.
  */
-right_guesses?: number, };
+right_guesses?: number, 
+/**
+ * Where the prompt stopped being what the last one of this conversation was; none when it only grew, or where
+ * nothing is known of the last one. What stands behind that place had to be evaluated once more.
+ */
+changed_at?: PromptPart, };
