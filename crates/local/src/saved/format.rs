@@ -29,6 +29,8 @@ pub(crate) struct Header<H> {
     /// How many of them were evaluated.
     pub(crate) cached: usize,
     pub(crate) history: H,
+    /// Digest of what stands before the messages.
+    pub(crate) setting: String,
     /// Checkpoints in the order in which they stand.
     pub(crate) checkpoints: Vec<SavedCheckpoint>,
 }
@@ -175,6 +177,7 @@ mod tests {
             tokens: vec![1, 2, 3],
             cached: 2,
             history: "history".to_owned(),
+            setting: String::new(),
             checkpoints: Vec::new(),
         };
         seal(&path, header, &[(2, b"abc"), (3, b"defg")]).unwrap();

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use llama_cpp_2::token::LlamaToken;
+use sha2::{Digest, Sha256};
 
 use super::keep::Stored;
 use super::session::{Session, count, sequence};
 use super::slots::{Checkpoint, Slot, WORTH_KEEPING, WORTH_SHARING};
 use crate::native::Part;
 use crate::protocol::{Generate, WorkerError};
+use crate::saved::hex;
 
 /// Bytes of state for each second that the model rests longer before it is saved.
 const BYTES_PER_SECOND: usize = 32 << 20;
@@ -25,8 +27,9 @@ impl Session<'_> {
 
     /// The slot, in the cache or not, whose tokens a request goes on from.
     pub(super) fn teller(&self, request: &Generate) -> Slot {
-        let in_cache = self.slots.teller(&request.messages);
-        self.keep.teller(in_cache, &request.messages).cloned().unwrap_or_default()
+        let setting = setting_of(request);
+        let in_cache = self.slots.teller(&request.messages, &setting);
+        self.keep.teller(in_cache, &request.messages, &setting).cloned().unwrap_or_default()
     }
 
     /// Gives a request a sequence that holds the beginning of its tokens and nothing else.
@@ -48,6 +51,7 @@ impl Session<'_> {
             None => (self.sequence_for(request, tokens, None), 0),
         };
         self.slots[index].begin(tokens.to_vec(), kept);
+        self.slots[index].setting = setting_of(request);
         self.slots.touch(index, &request.conversation);
         index
     }
@@ -59,7 +63,8 @@ impl Session<'_> {
         if request.side {
             return index == self.slots.side();
         }
-        own && index != self.slots.side() && !slot.is_another_branch(slot.common(tokens), &request.messages)
+        own && index != self.slots.side()
+            && !slot.is_another_branch(slot.common(tokens), &request.messages, &setting_of(request))
     }
 
     /// An empty sequence for a request that does not go on in the one it begins with.
@@ -300,4 +305,15 @@ impl Session<'_> {
         self.asked.forget(conversation);
         self.keep.forget(conversation);
     }
+}
+
+/// Digest of what stands before the messages.
+fn setting_of(request: &Generate) -> String {
+    let mut digest = Sha256::new();
+    if !request.tools_last {
+        request.tools.iter().for_each(|tool| digest.update(tool.to_string()));
+    }
+    let system = request.messages.first().filter(|message| message["role"] == "system");
+    digest.update(system.and_then(|message| message["content"].as_str()).unwrap_or_default());
+    hex(&digest.finalize()[..16])
 }

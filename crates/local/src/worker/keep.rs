@@ -19,6 +19,9 @@ use super::writer::Writer;
 use crate::protocol::{Event, Load};
 use crate::saved::{CacheOptions, FileError, Folder, Header, checkpoint_bytes, hex, read_header, verify};
 
+/// Branches of one conversation that are kept beside the cache.
+const BRANCHES: usize = 4;
+
 /// A conversation that is not in the cache.
 pub(super) struct Stored {
     pub(super) slot: Slot,
@@ -92,9 +95,14 @@ impl Keep {
     }
 
     /// The one of these, or of the slot, whose history the messages continue farthest.
-    pub(super) fn teller<'a>(&'a self, in_cache: Option<&'a Slot>, messages: &[Value]) -> Option<&'a Slot> {
+    pub(super) fn teller<'a>(
+        &'a self,
+        in_cache: Option<&'a Slot>,
+        messages: &[Value],
+        setting: &str,
+    ) -> Option<&'a Slot> {
         // In the cache comes last: of several that are as good, the last is taken.
-        best_teller(self.stored.iter().map(|stored| &stored.slot).chain(in_cache), messages)
+        best_teller(self.stored.iter().map(|stored| &stored.slot).chain(in_cache), messages, setting)
     }
 
     /// Takes out the state with most of these tokens, if it has more than so many.
@@ -119,7 +127,9 @@ impl Keep {
             old.slot.conversation == newer.conversation && old.slot.file == newer.file && newer.file.is_some()
         };
         self.stored.retain(|old| !of_same(old));
+        let conversation = newer.conversation.clone();
         self.stored.push(stored);
+        self.thin_out(conversation.as_deref());
         let bytes = |stored: &Stored| stored.memory.as_ref().map_or(0, Vec::len) as u64;
         let mut total: u64 = self.stored.iter().map(bytes).sum();
         for stored in &mut self.stored {
@@ -130,6 +140,18 @@ impl Keep {
             stored.memory = None;
         }
         self.stored.retain(|stored| stored.memory.is_some() || stored.slot.file.is_some());
+    }
+
+    /// Drops the oldest branches of a conversation beyond a few.
+    fn thin_out(&mut self, conversation: Option<&str>) {
+        let of = |stored: &Stored| stored.slot.conversation.as_deref() == conversation;
+        while self.stored.iter().filter(|stored| of(stored)).count() > BRANCHES {
+            let Some(oldest) = self.stored.iter().position(of) else { return };
+            let old = self.stored.remove(oldest);
+            if let (Some(disk), Some(name)) = (&self.disk, old.slot.file) {
+                disk.writer.delete(name);
+            }
+        }
     }
 
     /// Checks a file and reads its checkpoints. An error names what is wrong with it.
@@ -175,6 +197,7 @@ impl Keep {
             tokens: slot.tokens.iter().map(|token| token.0).collect(),
             cached: slot.cached,
             history: slot.history.clone(),
+            setting: slot.setting.clone(),
             checkpoints: Vec::new(),
         }
     }
@@ -204,6 +227,7 @@ fn slot_of(header: Header<History>, key: &str, words: i32) -> Option<Slot> {
         cached: header.cached,
         tokens,
         history: header.history,
+        setting: header.setting,
         checkpoints,
         ..Slot::default()
     })

@@ -28,6 +28,8 @@ pub(super) struct Slot {
     /// How many of `tokens` are in the cache.
     pub(super) cached: usize,
     pub(super) history: History,
+    /// What stands before the messages: digest of instructions and tools.
+    pub(super) setting: String,
     /// States of a model that cannot forget a part, oldest first.
     pub(super) checkpoints: Vec<Checkpoint>,
     pub(super) last_use: u64,
@@ -110,9 +112,12 @@ impl Slot {
     }
 
     /// Whether going on with `common` tokens of this slot would lose another branch of the conversation: a longer
-    /// end, with a reply that the request does not know.
-    pub(super) fn is_another_branch(&self, common: usize, messages: &[Value]) -> bool {
-        self.cached.saturating_sub(common) >= WORTH_KEEPING && self.history.is_unknown_to(messages)
+    /// end, with a reply that the request does not know; or nearly everything, because other tools are offered. Those of
+    /// this slot may be offered again in the next step.
+    pub(super) fn is_another_branch(&self, common: usize, messages: &[Value], setting: &str) -> bool {
+        let lost = self.cached.saturating_sub(common);
+        let other_setting = self.setting != setting && lost > common;
+        lost >= WORTH_KEEPING && (other_setting || self.history.is_unknown_to(messages))
     }
 }
 
@@ -147,8 +152,8 @@ impl Slots {
     }
 
     /// The slot whose history these messages continue farthest.
-    pub(super) fn teller(&self, messages: &[Value]) -> Option<&Slot> {
-        best_teller(self.slots.iter(), messages)
+    pub(super) fn teller(&self, messages: &[Value], setting: &str) -> Option<&Slot> {
+        best_teller(self.slots.iter(), messages, setting)
     }
 
     /// The slot that has most of these tokens, and how many; the conversation's own when it has as many.
@@ -191,10 +196,17 @@ impl Slots {
     }
 }
 
-/// Of these, the one whose history the messages continue farthest, and most lately used.
-pub(super) fn best_teller<'a>(slots: impl Iterator<Item = &'a Slot>, messages: &[Value]) -> Option<&'a Slot> {
+/// Of these, the one whose history the messages continue farthest, and most lately used. One with other instructions or
+/// tools comes last: its text is another from the beginning.
+pub(super) fn best_teller<'a>(
+    slots: impl Iterator<Item = &'a Slot>,
+    messages: &[Value],
+    setting: &str,
+) -> Option<&'a Slot> {
     let place = |slot: &Slot| slot.continued_at(messages).map(|(place, ..)| place);
-    slots.filter(|slot| place(slot).is_some()).max_by_key(|slot| (place(slot), slot.last_use))
+    slots
+        .filter(|slot| place(slot).is_some())
+        .max_by_key(|slot| (slot.setting == setting, place(slot), slot.last_use))
 }
 
 impl std::ops::Index<usize> for Slots {
@@ -304,9 +316,11 @@ mod tests {
         slot.begin(long(0, 200), 200);
         slot.set_record(Some(record(1, "a!", "q")), false);
         let with_reply = [json!({"role": "user"}), json!({"role": "assistant", "raw": "a!"})];
-        assert!(slot.is_another_branch(100, &with_reply[..1]));
-        assert!(!slot.is_another_branch(100, &with_reply), "rendered anew");
-        assert!(!slot.is_another_branch(190, &with_reply[..1]), "too short to be kept");
+        assert!(slot.is_another_branch(100, &with_reply[..1], ""));
+        assert!(!slot.is_another_branch(100, &with_reply, ""), "rendered anew");
+        assert!(!slot.is_another_branch(190, &with_reply[..1], ""), "too short to be kept");
+        assert!(slot.is_another_branch(30, &with_reply, "other tools"));
+        assert!(!slot.is_another_branch(130, &with_reply, "other tools"), "most of it stays");
     }
 
     #[test]

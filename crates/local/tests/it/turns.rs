@@ -155,6 +155,10 @@ async fn thirty_turns_come_from_the_cache() {
             Policy::WhileDeciding => {
                 let changed = steps[1].reply.usage.changed_at;
                 assert_eq!(changed, Some(PromptPart::Tools));
+                // Both ways to begin are kept side by side.
+                for step in steps.iter().filter(|step| step.turn > 2) {
+                    assert!(step.share() >= 0.8, "turn {}: {:?}", step.turn, step.reply.usage);
+                }
             }
         }
     }
