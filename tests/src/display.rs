@@ -74,7 +74,8 @@ impl Display {
     }
 }
 
-fn find(connection: &impl Connection, window: Window, title: &str) -> Option<Window> {
+/// The window of an app whose title ends so.
+pub(crate) fn find(connection: &impl Connection, window: Window, title: &str) -> Option<Window> {
     let children = connection.query_tree(window).ok()?.reply().ok()?.children;
     let named = |window: &Window| {
         let property = connection.get_property(false, *window, AtomEnum::WM_NAME, AtomEnum::ANY, 0, 1000);

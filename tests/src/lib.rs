@@ -3,6 +3,8 @@
 //! Invariant: every test has its own home, its own display and its own session bus, and leaves nothing running.
 
 mod display;
+pub mod drag;
+pub mod mirror;
 pub mod process;
 pub mod window;
 

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::display::Display;
+use crate::drag::Drag;
 use crate::process::{Group, Process, descendants};
 use crate::{program, results};
 
@@ -141,6 +142,11 @@ impl Window {
             own(process) && !process.command.contains("__") && !process.command.contains(" vault ")
         });
         app.unwrap_or_else(|| panic!("the app does not run: {children:?}")).clone()
+    }
+
+    /// Holds a file over the window, as one does who drags it there.
+    pub fn drag(&self, file: &Path) -> Drag {
+        Drag::over(&self.display.name, "Lectern", file)
     }
 
     /// Clicks the window's close button.

@@ -5,6 +5,7 @@
 mod audit;
 mod drops;
 mod generation;
+mod hub;
 mod import;
 mod models;
 mod resources;
@@ -20,6 +21,7 @@ use ts_rs::TS;
 pub use audit::*;
 pub use drops::*;
 pub use generation::*;
+pub use hub::*;
 pub use import::*;
 pub use models::*;
 pub use resources::*;

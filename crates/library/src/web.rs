@@ -17,7 +17,8 @@ use url::Url;
 
 use crate::fault::Fault;
 
-/// Gives the hub's token, if there is one. Asked once, and only when the hub wants it: a keyring may ask its user.
+/// Gives the hub's token, if there is one. Asked until there is one, and only when the hub wants it: a keyring
+/// may ask its user.
 pub type Token = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// How long a connection may take to be made.
@@ -40,7 +41,7 @@ pub struct WebOptions {
 pub(crate) struct Web {
     client: Client,
     options: WebOptions,
-    token: Arc<OnceCell<Option<String>>>,
+    token: Arc<OnceCell<String>>,
 }
 
 /// Which part of a file.
@@ -159,7 +160,9 @@ impl Web {
 
     async fn token(&self) -> Option<&str> {
         let token = self.options.token.as_ref()?;
-        self.token.get_or_init(|| token()).await.as_deref().filter(|token| !token.is_empty())
+        // That there is none is asked again: a person may keep one after the first refusal.
+        let known = async || token().await.filter(|token| !token.is_empty()).ok_or(());
+        self.token.get_or_try_init(known).await.ok().map(String::as_str)
     }
 
     fn judged(&self, reply: Reply, what: &str, with_token: bool) -> Result<Reply, Fault> {

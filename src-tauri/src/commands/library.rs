@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lectern_app::view::{
-    BenchView, CuratedView, DownloadRequest, DownloadView, HardwareView, ModelDetails, ModelFolderView,
-    ModelView, Problem, RemovedModel, RepositoryView,
+    BenchView, CuratedView, DownloadRequest, DownloadView, HardwareView, HubView, ModelDetails,
+    ModelFolderView, ModelView, Problem, RemovedModel, RepositoryView,
 };
 use lectern_core::ModelId;
 use tauri::AppHandle;
@@ -92,4 +92,19 @@ pub async fn resume_download(desk: Desk<'_>, id: String) -> Result<DownloadView,
 #[tauri::command]
 pub async fn cancel_download(desk: Desk<'_>, id: String) -> Result<(), Problem> {
     desk.engine().await?.cancel_download(&id).await
+}
+
+#[tauri::command]
+pub async fn hub(desk: Desk<'_>) -> Result<HubView, Problem> {
+    desk.engine().await?.hub().await
+}
+
+#[tauri::command]
+pub async fn keep_hub_token(desk: Desk<'_>, token: Option<String>) -> Result<HubView, Problem> {
+    desk.engine().await?.keep_hub_token(token.as_deref()).await
+}
+
+#[tauri::command]
+pub async fn set_hub_mirror(desk: Desk<'_>, mirror: Option<String>) -> Result<HubView, Problem> {
+    desk.engine().await?.set_hub_mirror(mirror.as_deref()).await
 }

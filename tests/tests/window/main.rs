@@ -8,6 +8,7 @@ mod answers;
 mod composer;
 mod endings;
 mod looks;
+mod models;
 mod permissions;
 mod safety;
 mod servers;

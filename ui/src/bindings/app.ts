@@ -2,6 +2,7 @@
 export type * from "./app/audit";
 export type * from "./app/drops";
 export type * from "./app/generation";
+export type * from "./app/hub";
 export type * from "./app/import";
 export type * from "./app/models";
 export type * from "./app/resources";

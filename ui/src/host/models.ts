@@ -6,6 +6,7 @@ import type {
   DownloadView,
   DropNews,
   HardwareView,
+  HubView,
   ModelDetails,
   ModelFolderView,
   ModelView,
@@ -43,6 +44,11 @@ export interface ModelHost {
   curatedModels(): Promise<CuratedView[]>;
   /** By `owner/repo`, `owner/repo:Q4_K_M`, or an address. */
   listRepository(target: string): Promise<RepositoryView>;
+  hub(): Promise<HubView>;
+  /** Null forgets it; it is never given back. */
+  keepHubToken(token: string | null): Promise<HubView>;
+  /** Null for Hugging Face itself; holds from the next start on. */
+  setHubMirror(mirror: string | null): Promise<HubView>;
   startDownload(request: DownloadRequest): Promise<DownloadView>;
   pauseDownload(id: string): Promise<DownloadView>;
   resumeDownload(id: string): Promise<DownloadView>;

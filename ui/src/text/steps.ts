@@ -1,6 +1,6 @@
 // What a step did otherwise than usual, in words.
 // Invariant: chosen by codes, never by reading a text.
-import type { ResultNote } from "../bindings/core";
+import type { PromptPart, ResultNote } from "../bindings/core";
 import type { StepState, TurnState } from "../fold/turn";
 import { t, type Key } from "../i18n/i18n.svelte";
 
@@ -14,6 +14,11 @@ export function noteWords(note: ResultNote): string {
     case "answered":
       return t("note.answered");
   }
+}
+
+/** The part of a prompt that is not what it was, so that all behind it was read again. */
+export function partWords(part: PromptPart): string {
+  return part.part === "message" ? t("part.message", { n: part.number }) : t(`part.${part.part}`);
 }
 
 /** The word beside a step that is not like the others. */

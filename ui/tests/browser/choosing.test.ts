@@ -41,7 +41,12 @@ it("the trace says with which settings, as they were written", async () => {
 
 it("the trace says what was guessed ahead and what was cut to fit", async () => {
   const [, overview] = await opened(0, "overview");
-  for (const words of ["13 of 20 were right (65%)", "5,012 of 7,168 tokens", "4,100 of 61,200 characters"]) {
+  for (const words of [
+    "13 of 20 were right (65%)",
+    "5,012 of 7,168 tokens",
+    "the tools",
+    "4,100 of 61,200 characters",
+  ]) {
     expect(overview).toContain(words);
   }
 });

@@ -182,3 +182,21 @@ it("the model is wanted from the first key on", async () => {
   await eventually(wanted, (seen) => expect(seen.at(-1)).toEqual({ conversation: null, draft: "Where" }));
   expect((await wanted())[0]).toEqual({ conversation: null, draft: "W" });
 });
+
+it("a token is kept and never shown again; a mirror is set", async () => {
+  const page = await open("/get", "history");
+  await page.locator(`${id("hub")} summary`).click();
+  await page.locator(id("hub-token")).fill("hf_secret of mine");
+  await page.keyboard.press("Enter");
+  await says(page, `${id("hub")} [role=alert]`, "no spaces");
+  await page.locator(id("hub-token")).fill("hf_secret");
+  await page.keyboard.press("Enter");
+  await says(page, id("hub-token-state"), "One is kept.");
+  expect(await page.locator(id("hub-token")).inputValue()).toBe("");
+  expect(await page.content()).not.toContain("hf_secret");
+  await page.locator(id("hub-mirror")).fill("nowhere");
+  await page.locator(id("hub-mirror")).blur();
+  await says(page, `${id("hub")} [role=alert]`, "no web address");
+  await page.getByRole("button", { name: "Forget it" }).click();
+  await says(page, id("hub-token-state"), "None is kept.");
+});

@@ -6,6 +6,7 @@ mod details;
 mod folders;
 mod hub;
 mod machine;
+mod mirror;
 mod removal;
 
 use std::path::Path;

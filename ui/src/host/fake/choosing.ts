@@ -66,7 +66,7 @@ export const chosenTools: Script = async (stage) => {
   const tools = exposure.chosen?.map(({ tool }) => tool) ?? [];
   const search = call("notes__search_notes", { query: "Lyon" });
   const figures = stats(5012, 4700, 31);
-  const usage = { ...figures.usage, guessed_tokens: 20, right_guesses: 13 };
+  const usage = { ...figures.usage, guessed_tokens: 20, right_guesses: 13, changed_at: { part: "tools" as const } };
   await step(stage, 0, { thinking: "Which one is meant?", calls: [search], tools, said, stats: { ...figures, usage } });
   await runCall(stage, search, result(search, "[1] Lyon (Travel/Lyon.md)\nBouchon, Rue Mercière."));
   const again = call("notes__search_notes", { query: "Lyon" });

@@ -6,6 +6,7 @@ import type {
   DownloadView,
   DropNews,
   HardwareView,
+  HubView,
   ModelDetails,
   ModelFolderView,
   ModelView,
@@ -23,6 +24,7 @@ export class FakeModels extends FakeServers implements ModelHost {
   #folders: ModelFolderView[] = [...data.folders];
   #removed = new Map<string, { model: ModelView; at: number }>();
   #next = 100;
+  #hub: HubView = { mirror: null, from_environment: null, token: "none" };
 
   #model(id: string): ModelView {
     const model = this.view.models.find((one) => one.id === id);
@@ -134,6 +136,22 @@ export class FakeModels extends FakeServers implements ModelHost {
       throw problem("unknown_repository", `there is no repository \`${target}\``, "Check how the name is written.");
     }
     return data.repository(target);
+  }
+
+  async hub(): Promise<HubView> {
+    return this.#hub;
+  }
+
+  async keepHubToken(token: string | null): Promise<HubView> {
+    if (token !== null && /\s/.test(token.trim())) throw problem("bad_token", "a token has no spaces");
+    this.#hub = { ...this.#hub, token: token === null ? "none" : "kept" };
+    return this.#hub;
+  }
+
+  async setHubMirror(mirror: string | null): Promise<HubView> {
+    if (mirror !== null && !/^https?:/.test(mirror)) throw problem("bad_address", `\`${mirror}\` is no web address`);
+    this.#hub = { ...this.#hub, mirror };
+    return this.#hub;
   }
 
   async startDownload(request: DownloadRequest): Promise<DownloadView> {

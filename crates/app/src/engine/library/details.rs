@@ -5,7 +5,6 @@
 use lectern_core::ModelId;
 
 use super::super::Engine;
-use crate::models;
 use crate::view::{ModelDetails, Problem};
 
 impl Engine {
@@ -16,12 +15,6 @@ impl Engine {
         id: &ModelId,
         context: Option<u32>,
     ) -> Result<ModelDetails, Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
-        let path = match model.path {
-            Some(path) => path,
-            None => self.0.models.installed_starter().await?,
-        };
-        self.model_details(&path, context).await
+        self.model_details(&self.model_file(id).await?, context).await
     }
 }

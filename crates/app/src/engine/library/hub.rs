@@ -30,9 +30,9 @@ use crate::view::{
 /// The hub that everybody knows.
 const HUB: &str = "https://huggingface.co";
 /// Names another hub, as for Hugging Face's own programs.
-const HUB_VARIABLE: &str = "HF_ENDPOINT";
+pub(super) const HUB_VARIABLE: &str = "HF_ENDPOINT";
 /// The hub's token, as for Hugging Face's own programs.
-const TOKEN_VARIABLE: &str = "HF_TOKEN";
+pub(super) const TOKEN_VARIABLE: &str = "HF_TOKEN";
 /// Where the keyring has the hub's token.
 pub(super) const TOKEN: &str = "secret:huggingface";
 /// A connection on which nothing comes for so long is broken.
