@@ -94,18 +94,30 @@ common_params_sampling read_options(const common_json & options) {
     return out;
 }
 
-void add_grammar(const llama_vocab * vocab, const common_chat_params & params, const std::string & root,
+void add_grammar(const llama_vocab * vocab, const common_chat_params & params, const common_json & options,
                  common_params_sampling & out) {
-    if (params.grammar.empty()) {
+    std::string calls   = options.value("calls", "");
+    std::string root    = options.value("root", "");
+    std::string trigger = options.value("trigger", "");
+    std::string grammar = with_readable_numbers(calls.empty() ? params.grammar : calls);
+    if (grammar.empty()) {
+        return;
+    }
+    if (!trigger.empty()) {
+        out.grammar      = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, root.empty() ? grammar : with_root(grammar, root) };
+        out.grammar_lazy = true;
+        common_grammar_trigger pattern;
+        pattern.type  = COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN;
+        pattern.value = trigger;
+        out.grammar_triggers.push_back(pattern);
         return;
     }
     if (!root.empty()) {
-        out.grammar = { COMMON_GRAMMAR_TYPE_USER, with_root(with_readable_numbers(params.grammar), root) };
+        out.grammar = { COMMON_GRAMMAR_TYPE_USER, with_root(grammar, root) };
         return;
     }
-    out.grammar           = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, with_readable_numbers(params.grammar) };
-    out.grammar_lazy      = params.grammar_lazy;
-    out.generation_prompt = params.generation_prompt;
+    out.grammar      = { COMMON_GRAMMAR_TYPE_TOOL_CALLS, grammar };
+    out.grammar_lazy = params.grammar_lazy;
     add_triggers(vocab, params, out);
 }
 
@@ -124,9 +136,8 @@ lectern_sampler * lectern_sampler_new(const llama_model * model, const lectern_f
         if (!grammar.empty()) {
             params.grammar = { COMMON_GRAMMAR_TYPE_USER, with_readable_numbers(grammar) };
         } else if (format != nullptr) {
-            auto root = given.value("root", "");
-            add_grammar(vocab, format->params, root, params);
-            if (root.empty()) {
+            add_grammar(vocab, format->params, given, params);
+            if (params.grammar_lazy || given.value("root", "").empty()) {
                 params.generation_prompt = format->params.generation_prompt;
                 add_thinking(vocab, format->params, params);
             }

@@ -35,7 +35,8 @@ char * lectern_format_parse(const struct lectern_format * format, const char * t
 void lectern_format_free(struct lectern_format * format);
 
 // Options: {seed, temperature, top_k, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty,
-// thinking_budget, root, grammar}. A `root` replaces the start
+// thinking_budget, root, grammar, calls, trigger}. `calls` stands in place of the format's grammar; with a `trigger`
+// (an expression) it begins with the first group that matches. A `root` replaces the start
 // rule of the format's grammar, a `grammar` the whole; neither is then advanced over the generation prompt. On
 // failure null, and *error is set.
 struct lectern_sampler * lectern_sampler_new(const struct llama_model * model,

@@ -7,6 +7,7 @@ mod child;
 mod deltas;
 mod format;
 pub mod gguf;
+mod grammar;
 pub mod measure;
 pub mod memory;
 mod messages;

@@ -209,8 +209,12 @@ impl CallIds {
 }
 
 /// What is stored with a reply, so that the cache can be continued with the tokens it was generated as.
-pub(crate) fn provider_data(raw: &str, reply: &Spoken) -> Value {
-    json!({ "lectern_local": { "raw": raw, "of": reply.digest() } })
+pub(crate) fn provider_data(raw: &str, reply: &Spoken, notes: &[String]) -> Value {
+    let mut data = json!({ "raw": raw, "of": reply.digest() });
+    if !notes.is_empty() {
+        data["notes"] = json!(notes);
+    }
+    json!({ "lectern_local": data })
 }
 
 /// The raw text goes along only while the message still says what was generated.

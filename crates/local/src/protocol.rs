@@ -75,6 +75,9 @@ pub(crate) struct Generate {
     /// Tools in OpenAI's shape.
     pub(crate) tools: Vec<Value>,
     pub(crate) choice: Choice,
+    /// Tools that the messages describe and the template is not told of, in OpenAI's shape.
+    #[serde(default)]
+    pub(crate) described: Vec<Value>,
     /// Whether the tools are described with the last user message, not before the history.
     #[serde(default)]
     pub(crate) tools_last: bool,
@@ -93,8 +96,8 @@ pub(crate) enum Answer {
     /// Nothing.
     #[default]
     Free,
-    /// A call, written as JSON of this schema.
-    Call(Value),
+    /// A call, written as JSON.
+    Call,
     /// Text: JSON of this schema.
     JsonSchema(Value),
     /// Text of this grammar (GBNF).
@@ -252,6 +255,9 @@ pub(crate) struct Done {
     pub(crate) changed_at: Option<PromptPart>,
     /// The part of `raw` that the template's parser could not read, and that was not streamed.
     pub(crate) unread: Option<String>,
+    /// What the user is to know about how the reply was held.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
 }
 
 /// Why a reply ended.

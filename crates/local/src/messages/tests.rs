@@ -78,7 +78,7 @@ fn the_raw_text_goes_along_until_the_reply_is_changed() {
     };
     let mut history = history();
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };
-    reply.provider_data = Some(provider_data("raw!", &spoken));
+    reply.provider_data = Some(provider_data("raw!", &spoken, &[]));
     let messages = messages_of(&request(history.clone()), Form::Native);
     assert_eq!(messages[2]["raw"], "raw!");
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };

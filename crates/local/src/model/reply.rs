@@ -20,7 +20,6 @@ use crate::child::{Child, Death};
 use crate::deltas::Deltas;
 use crate::gguf::{FileFault, ModelFileError, read_info};
 use crate::messages::{Form, messages_of, provider_data, tools_of};
-use crate::prompted::any_call_schema;
 use crate::protocol::{
     Answer, Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, Thinking, WorkerError,
 };
@@ -381,15 +380,16 @@ impl ReplyTask {
             ToolChoice::Required => Choice::Required,
             ToolChoice::Tool(name) => Choice::Tool(name.0.clone()),
         };
-        let called = match self.form {
-            Form::Native => None,
-            Form::Prompted(_) => forced_schema(&tools, &choice),
+        let (tools, described) = match self.form {
+            Form::Native => (tools, Vec::new()),
+            Form::Prompted(_) => (Vec::new(), tools),
         };
-        let answer = match (&self.request.answer, called) {
-            (AnswerForm::JsonSchema(schema), _) => Answer::JsonSchema(schema.clone()),
-            (AnswerForm::Grammar(grammar), _) => Answer::Grammar(grammar.clone()),
-            (AnswerForm::Free, Some(schema)) => Answer::Call(schema),
-            (AnswerForm::Free, None) => Answer::Free,
+        let must_call = matches!(choice, Choice::Required | Choice::Tool(_)) && !described.is_empty();
+        let answer = match &self.request.answer {
+            AnswerForm::JsonSchema(schema) => Answer::JsonSchema(schema.clone()),
+            AnswerForm::Grammar(grammar) => Answer::Grammar(grammar.clone()),
+            AnswerForm::Free if must_call => Answer::Call,
+            AnswerForm::Free => Answer::Free,
         };
         let thinking = self.request.thinking;
         Generate {
@@ -397,8 +397,9 @@ impl ReplyTask {
             conversation: self.request.conversation.0.clone(),
             side: self.request.purpose == Purpose::Side,
             messages: messages_of(&self.request, self.form),
-            tools: if self.form == Form::Native { tools } else { Vec::new() },
+            tools,
             choice,
+            described,
             tools_last: self.request.tool_placement == ToolPlacement::LastUser,
             answer,
             thinking: Thinking { enabled: thinking.enabled, budget: thinking.budget },
@@ -419,7 +420,7 @@ impl ReplyTask {
     fn done(&mut self, done: &Done) {
         let deltas = self.deltas.finish(done.unread.as_deref());
         deltas.into_iter().for_each(|delta| self.send(Ok(delta)));
-        self.send(Ok(Delta::ProviderData(provider_data(&done.raw, self.deltas.spoken()))));
+        self.send(Ok(Delta::ProviderData(provider_data(&done.raw, self.deltas.spoken(), &done.notes))));
         self.send(Ok(Delta::Usage(Usage {
             prompt_tokens: done.usage.prompt,
             reused_tokens: done.usage.reused,
@@ -497,19 +498,6 @@ fn sampling_of(given: &Sampling, stop: Vec<String>) -> SamplingOptions {
         seed: given.seed,
         max_tokens: given.max_tokens,
         stop,
-    }
-}
-
-/// A prompted model that must call is held to the JSON of a call.
-fn forced_schema(tools: &[serde_json::Value], choice: &Choice) -> Option<serde_json::Value> {
-    let named = |name: &String| {
-        let tools: Vec<_> = tools.iter().filter(|tool| tool["function"]["name"] == *name).cloned().collect();
-        any_call_schema(&tools)
-    };
-    match choice {
-        Choice::Auto | Choice::None => None,
-        Choice::Required => (!tools.is_empty()).then(|| any_call_schema(tools)),
-        Choice::Tool(name) => Some(named(name)),
     }
 }
 

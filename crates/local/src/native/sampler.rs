@@ -34,7 +34,14 @@ pub(crate) struct SamplerOptions {
     /// A rule of the grammar to begin with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) root: Option<String>,
-    /// A grammar in place of the format's.
+    /// A grammar for calls in place of the format's; it waits for the format's triggers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) calls: Option<String>,
+    /// What makes that grammar begin where the format has no trigger: an expression, whose first group the grammar
+    /// begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trigger: Option<String>,
+    /// A grammar for the whole reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grammar: Option<String>,
 }

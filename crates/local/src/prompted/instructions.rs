@@ -82,22 +82,3 @@ fn quoted(text: &str) -> String {
     out.push('\'');
     out
 }
-
-/// The JSON Schema of one call of any of the tools, to force one.
-pub(crate) fn any_call_schema(tools: &[Value]) -> Value {
-    let one = |tool: &Value| {
-        let function = tool.get("function")?;
-        let empty = || json!({ "type": "object", "properties": {} });
-        Some(json!({
-            "type": "object",
-            "properties": {
-                "name": { "const": function.get("name")? },
-                "arguments": function.get("parameters").cloned().unwrap_or_else(empty),
-            },
-            "required": ["name", "arguments"],
-            "additionalProperties": false,
-        }))
-    };
-    let calls: Vec<Value> = tools.iter().filter_map(one).collect();
-    json!({ "anyOf": calls })
-}

@@ -13,8 +13,6 @@ mod stream;
 pub use instructions::{instructions, written_calls};
 pub use stream::{FreeText, FreeTextPiece, parse_free_text};
 
-pub(crate) use instructions::any_call_schema;
-
 /// A call that was read out of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextCall {

@@ -3,8 +3,8 @@
 //! Invariant: only what two ways to go on have in common is evaluated, so nothing of it has to be taken back but for an
 //! edit. A model that cannot take anything back is only loaded.
 
-use super::constraint::with_detail_taken;
 use super::no_model;
+use super::schemas::Detail;
 use super::session::{Session, count};
 use crate::protocol::{Event, Generate, WorkerError};
 
@@ -25,8 +25,8 @@ impl Session<'_> {
             return Ok(0);
         }
         let teller = self.teller(one);
-        let (_, mut prompt) = with_detail_taken(&self.renderer, one, &teller)?;
-        let (_, second) = with_detail_taken(&self.renderer, other, &teller)?;
+        let mut prompt = self.renderer.prompt(one, &teller, Detail::Given)?;
+        let second = self.renderer.prompt(other, &teller, Detail::Given)?;
         let common = prompt.tokens.iter().zip(&second.tokens).take_while(|(one, other)| one == other).count();
         prompt.tokens.truncate(common);
         if prompt.tokens.is_empty() || count(common) >= self.context_size() {

@@ -5,24 +5,31 @@
 use llama_cpp_2::model::LlamaModel;
 
 use super::prompt::{Force, Prompt, Renderer};
-use super::schemas::{Detail, with_detail};
+use super::schemas::Detail;
 use super::slots::Slot;
 use crate::native::{Sampler, SamplerOptions, recent_log};
 use crate::protocol::{Generate, WorkerError};
 
-/// The prompt of a request, with tools as detailed as llama.cpp takes them.
-pub(super) fn with_detail_taken(
+/// The prompt of a request with what chooses the tokens of its reply. Grammars that llama.cpp refuses are made again
+/// from plainer schemas, and the reply says so.
+pub(super) fn held_prompt(
     renderer: &Renderer<'_>,
     request: &Generate,
     slot: &Slot,
-) -> Result<(Generate, Prompt), WorkerError> {
+) -> Result<(Prompt, Sampler), WorkerError> {
     let mut refused = None;
     for detail in Detail::ALL {
-        let given = Generate { tools: with_detail(&request.tools, detail), ..request.clone() };
-        let prompt = renderer.prompt(&given, slot);
-        match prompt.and_then(|prompt| sampler_of(renderer.model, &given, &prompt).map(|_| prompt)) {
-            Ok(prompt) => return Ok((given, prompt)),
-            Err(error) if request.tools.is_empty() => return Err(error),
+        let prompt = renderer.prompt(request, slot, detail);
+        let held = prompt
+            .and_then(|prompt| sampler_of(renderer.model, request, &prompt).map(|sampler| (prompt, sampler)));
+        match held {
+            Ok((mut prompt, sampler)) => {
+                if let Some(error) = refused {
+                    prompt.notes.push(format!("the arguments are held to less than their schemas: {error}"));
+                }
+                return Ok((prompt, sampler));
+            }
+            Err(error) if request.tools.is_empty() && request.described.is_empty() => return Err(error),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
@@ -39,7 +46,7 @@ pub(super) fn sampler_of(
     let (root, grammar) = match &prompt.force {
         Some(Force::Rule(rule)) => (Some(rule.clone()), None),
         Some(Force::Json(grammar) | Force::Answer(grammar)) => (None, Some(grammar.clone())),
-        None => (None, None),
+        None => (prompt.lazy_root.clone(), None),
     };
     if grammar.as_ref().is_some_and(|grammar| grammar.trim().is_empty() || grammar.contains('\0')) {
         let reason = "the grammar of the answer is empty or holds a zero byte".to_owned();
@@ -59,6 +66,8 @@ pub(super) fn sampler_of(
         thinking_budget: silent
             .or(request.thinking.budget.map(|most| i32::try_from(most).unwrap_or(i32::MAX))),
         root,
+        calls: prompt.calls.clone(),
+        trigger: prompt.trigger.clone(),
         grammar,
     };
     let _ = recent_log();

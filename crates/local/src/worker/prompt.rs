@@ -8,9 +8,10 @@ use llama_cpp_2::token_type::LlamaTokenAttr;
 use serde_json::{Value, json};
 
 use super::protect::{Protector, cut};
+use super::schemas::{Detail, with_detail};
 use super::slots::Slot;
+use crate::grammar::{Bound, bind, for_value, one_json_call, tagged_json_calls};
 use crate::native::{Applied, Format, NativeError, Templates};
-use crate::prompted::any_call_schema;
 use crate::protocol::{Answer, Choice, Generate, WorkerError};
 
 /// Renders and tokenizes for one model.
@@ -29,8 +30,36 @@ pub(super) struct Prompt {
     pub(super) preserved: HashSet<LlamaToken>,
     /// What the model is held to, when it must call.
     pub(super) force: Option<Force>,
+    /// A grammar for calls, in place of that of the format.
+    pub(super) calls: Option<String>,
+    /// What begins that grammar where the format has no trigger.
+    pub(super) trigger: Option<String>,
+    /// The rule it then begins with.
+    pub(super) lazy_root: Option<String>,
+    /// What the user is to know about how the reply is held.
+    pub(super) notes: Vec<String>,
     /// The text that the tokens stand for, up to the place where the reply begins.
     pub(super) base: String,
+}
+
+impl Prompt {
+    /// Whether a special token is a part of the text: in the template's own form only.
+    pub(super) fn shows(&self, token: LlamaToken) -> bool {
+        let foreign = matches!(self.force, Some(Force::Json(_) | Force::Answer(_)));
+        !foreign && self.preserved.contains(&token)
+    }
+
+    fn hold(&mut self, bound: Bound) {
+        for name in &bound.loose {
+            self.notes
+                .push(format!("no grammar can be made of the schema of `{name}`; any arguments are taken"));
+        }
+        for (name, open) in &bound.open {
+            let open = open.iter().map(String::as_str).collect::<Vec<_>>().join("; ");
+            tracing::debug!(tool = name, open, "the grammar allows more than the schema");
+        }
+        self.calls = Some(bound.text);
+    }
 }
 
 /// How a call is forced.
@@ -46,6 +75,8 @@ pub(super) enum Force {
 
 /// Marks the reply whose end is looked for. A private-use character, like the mark of typed tokens.
 const REPLY_MARK: char = '\u{10ff02}';
+/// How a call begins in formats that are nothing but JSON: at the start of the reply.
+const JSON_CALL: &str = r#"^\s*(\{\s*"(?:name|type)"\s*:)"#;
 
 impl<'model> Renderer<'model> {
     /// For a model, with a template in place of its own.
@@ -57,43 +88,60 @@ impl<'model> Renderer<'model> {
 
     /// The prompt of a request. Where it continues the reply that `slot` holds, it begins with the very tokens
     /// that were generated, not with their text rendered again.
-    pub(super) fn prompt(&self, request: &Generate, slot: &Slot) -> Result<Prompt, WorkerError> {
-        let forced =
-            matches!(request.choice, Choice::Required | Choice::Tool(_)) && !request.tools.is_empty();
+    pub(super) fn prompt(
+        &self,
+        request: &Generate,
+        slot: &Slot,
+        detail: Detail,
+    ) -> Result<Prompt, WorkerError> {
+        let offered = !request.tools.is_empty() && request.choice != Choice::None;
+        let forced = offered && matches!(request.choice, Choice::Required | Choice::Tool(_));
         let mut messages = request.messages.clone();
         messages.iter_mut().for_each(|message| self.protector.protect_message(message));
-        let mut tools = request.tools.clone();
-        let mut protected = false;
-        for tool in &mut tools {
-            protected |= self.protector.protect_tool(tool);
-        }
         let answers = matches!(request.answer, Answer::JsonSchema(_) | Answer::Grammar(_));
         // A model that must call or answer in a form at once has no time to think.
         let thinks = request.thinking.enabled.unwrap_or(true) && !forced && !answers;
         let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, thinks);
-        let choice = if request.choice == Choice::None { "none" } else { "auto" };
-        let (applied, format) = self.apply(&body(&tools, choice))?;
-        let tokens = self.tokens(&applied.prompt, &body(&tools, choice), request, slot);
+        // The grammar comes later: what llama.cpp says of a schema is not to change the prompt.
+        let (tools, applied, format) = self.rendered(&request.tools, |tools| body(tools, "none"))?;
+        let tokens = self.tokens(&applied.prompt, &body(&tools, "none"), request, slot);
         let base =
             applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
         let mut prompt = self.with_format(tokens, base, &applied, format);
-        if forced && !answers {
-            self.force(&mut prompt, request, body)?;
-        } else if protected {
-            // Grammar and parser must know the tools as they are.
-            (_, prompt.format) = self.apply(&body(&request.tools, choice))?;
-        }
         match &request.answer {
-            Answer::Free => {}
-            Answer::Call(schema) => prompt.force = Some(Force::Json(json_grammar(schema)?)),
+            Answer::Free if forced => self.force(&mut prompt, request, detail, body)?,
+            Answer::Free if offered => self.offer(&mut prompt, request, detail, body)?,
+            Answer::Free => self.offer_described(&mut prompt, request, detail),
+            Answer::Call => prompt.force = Some(json_force(request)?),
             Answer::JsonSchema(schema) => prompt.force = Some(Force::Answer(json_grammar(schema)?)),
             Answer::Grammar(grammar) => prompt.force = Some(Force::Answer(grammar.clone())),
         }
         if answers {
-            self.open_answer(&mut prompt, &applied, body(&tools, choice));
+            self.open_answer(&mut prompt, &applied, body(&tools, "none"));
         }
         prompt.stops.extend(request.sampling.stop.iter().cloned());
         Ok(prompt)
+    }
+
+    /// Renders with the tools as detailed as the template takes them.
+    fn rendered(
+        &self,
+        tools: &[Value],
+        body: impl Fn(&[Value]) -> Value,
+    ) -> Result<(Vec<Value>, Applied, Format), WorkerError> {
+        let mut refused = None;
+        for detail in Detail::ALL {
+            let mut given = with_detail(tools, detail);
+            for tool in &mut given {
+                self.protector.protect_tool(tool);
+            }
+            match self.apply(&body(&given)) {
+                Ok((applied, format)) => return Ok((given, applied, format)),
+                Err(error) if tools.is_empty() => return Err(error),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or(WorkerError::Cancelled))
     }
 
     fn body(&self, messages: &[Value], tools: &[Value], choice: &str, forced: bool, thinks: bool) -> Value {
@@ -140,7 +188,18 @@ impl<'model> Renderer<'model> {
         format: Format,
     ) -> Prompt {
         let preserved = self.single_tokens(&applied.preserved_tokens);
-        Prompt { tokens, format, stops: applied.additional_stops.clone(), preserved, force: None, base }
+        Prompt {
+            tokens,
+            format,
+            stops: applied.additional_stops.clone(),
+            preserved,
+            force: None,
+            calls: None,
+            trigger: None,
+            lazy_root: None,
+            notes: Vec::new(),
+            base,
+        }
     }
 
     /// Holds the reply to a call. The prompt itself stays as it is, with all tools.
@@ -148,18 +207,73 @@ impl<'model> Renderer<'model> {
         &self,
         prompt: &mut Prompt,
         request: &Generate,
+        detail: Detail,
         body: impl Fn(&[Value], &str) -> Value,
     ) -> Result<(), WorkerError> {
         let callable = callable(&request.tools, &request.choice);
-        let (lazy, _) = self.apply(&body(&callable, "auto"))?;
-        let (strict, format) = self.apply(&body(&callable, "required"))?;
-        prompt.force = Some(match call_rule(&lazy, &strict, &callable) {
-            Some(rule) => Force::Rule(rule),
-            None => json_force(request)?,
-        });
-        prompt.preserved = self.single_tokens(&strict.preserved_tokens);
-        (prompt.format, prompt.stops) = (format, strict.additional_stops);
+        let stubs = with_stubs(&callable);
+        let (lazy, _) = self.apply(&body(&stubs, "auto"))?;
+        let (strict, format) = self.apply(&body(&stubs, "required"))?;
+        let bound = bind(&strict.grammar, &with_detail(&callable, detail));
+        match (bound, call_rule(&lazy, &strict)) {
+            (Some(bound), Some(rule)) => {
+                prompt.hold(bound);
+                prompt.force = Some(Force::Rule(rule));
+                prompt.preserved = self.single_tokens(&strict.preserved_tokens);
+                (prompt.format, prompt.stops) = (format, strict.additional_stops);
+            }
+            (Some(_) | None, _) => prompt.force = Some(json_force(request)?),
+        }
         Ok(())
+    }
+
+    /// Holds calls to the tools, once the model begins one.
+    fn offer(
+        &self,
+        prompt: &mut Prompt,
+        request: &Generate,
+        detail: Detail,
+        body: impl Fn(&[Value], &str) -> Value,
+    ) -> Result<(), WorkerError> {
+        let tools = with_detail(&request.tools, detail);
+        let stubs = with_stubs(&tools);
+        let (lazy, format) = self.apply(&body(&stubs, "auto"))?;
+        if let Some(bound) = bind(&lazy.grammar, &tools) {
+            prompt.hold(bound);
+            self.take_format(prompt, &lazy, format);
+            return Ok(());
+        }
+        if lazy.grammar.is_empty() {
+            // The template tells no beginning of a call apart from text; its calls are JSON at the start.
+            let (strict, _) = self.apply(&body(&stubs, "required"))?;
+            if let (Some(bound), Some(rule)) = (bind(&strict.grammar, &tools), call_rule(&strict, &strict)) {
+                prompt.hold(bound);
+                (prompt.lazy_root, prompt.trigger) = (Some(rule), Some(JSON_CALL.to_owned()));
+                self.take_format(prompt, &lazy, format);
+                return Ok(());
+            }
+        }
+        // In other formats the parser has to know the types of the arguments.
+        let (lazy, format) = self.apply(&body(&tools, "auto"))?;
+        self.take_format(prompt, &lazy, format);
+        Ok(())
+    }
+
+    /// The same for tools that the messages describe.
+    fn offer_described(&self, prompt: &mut Prompt, request: &Generate, detail: Detail) {
+        if request.choice == Choice::None {
+            return;
+        }
+        let tools = with_detail(&request.described, detail);
+        if let Some(bound) = tagged_json_calls(&tools, "<tool_call>", "</tool_call>") {
+            prompt.hold(bound);
+            prompt.trigger = Some("(<tool_call>)".to_owned());
+        }
+    }
+
+    fn take_format(&self, prompt: &mut Prompt, applied: &Applied, format: Format) {
+        prompt.preserved = self.single_tokens(&applied.preserved_tokens);
+        (prompt.format, prompt.stops) = (format, applied.additional_stops.clone());
     }
 
     fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {
@@ -277,19 +391,33 @@ fn mark(reply: &mut Value) -> Option<usize> {
 
 /// Holds any model to one call, written as JSON.
 pub(super) fn json_force(request: &Generate) -> Result<Force, WorkerError> {
-    json_grammar(&any_call_schema(&callable(&request.tools, &request.choice))).map(Force::Json)
-}
-
-fn json_grammar(schema: &Value) -> Result<String, WorkerError> {
-    llama_cpp_2::json_schema_to_grammar(&schema.to_string()).map_err(|error| WorkerError::Refused {
-        reason: format!("the schema of a tool cannot be used: {error}"),
+    let tools = if request.tools.is_empty() { &request.described } else { &request.tools };
+    let bound = one_json_call(&callable(tools, &request.choice));
+    bound.map(|bound| Force::Json(bound.text)).ok_or_else(|| WorkerError::Refused {
+        reason: "the tool that must be called is not offered".to_owned(),
     })
 }
 
+fn json_grammar(schema: &Value) -> Result<String, WorkerError> {
+    for_value(schema).ok_or_else(|| WorkerError::Refused {
+        reason: "no value fits the schema of the answer, so no grammar can be made of it".to_owned(),
+    })
+}
+
+/// The tools without arguments: what is around the arguments does not depend on them.
+fn with_stubs(tools: &[Value]) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    let mut out = tools.to_vec();
+    out.retain(|tool| seen.insert(tool.pointer("/function/name").cloned()));
+    for parameters in out.iter_mut().filter_map(|tool| tool.pointer_mut("/function/parameters")) {
+        *parameters = json!({ "type": "object", "properties": {} });
+    }
+    out
+}
+
 /// The rule for a call itself, without text before it: one of those that a lazy grammar begins with, the one for a
-/// single call first. None when the reply begins inside the model's reasoning, which has to end first, and when
-/// the grammar does not hold the arguments to their schema (formats with tags around each argument).
-fn call_rule(lazy: &Applied, strict: &Applied, callable: &[Value]) -> Option<String> {
+/// single call first. None when the reply begins inside the model's reasoning, which has to end first.
+fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
     let start = strict.generation_prompt.trim_end();
     if !strict.thinking_start_tag.is_empty() && start.ends_with(&strict.thinking_start_tag) {
         return None;
@@ -303,28 +431,16 @@ fn call_rule(lazy: &Applied, strict: &Applied, callable: &[Value]) -> Option<Str
             .lines()
             .any(|line| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with(" ::=")))
     };
-    let held = |tool: &Value| {
-        let name = tool["function"]["name"].as_str().unwrap_or_default();
-        defined(&format!("tool-{}-schema", rule_name(name)).as_str())
+    let root = |applied: &Applied| {
+        applied.grammar.lines().find_map(|line| line.strip_prefix("root ::= ").map(str::to_owned))
     };
-    if !callable.iter().all(held) {
-        return None;
-    }
-    let rules =
-        lazy.grammar.lines().find_map(|line| line.strip_prefix("root ::= "))?.split('|').map(str::trim);
+    let Some(begins) = root(lazy) else {
+        // A format without a trigger: the call stands at the end of what must be said.
+        let whole = root(strict)?;
+        return whole.split_whitespace().next_back().filter(is_name).filter(defined).map(str::to_owned);
+    };
+    let rules = begins.split('|').map(str::trim);
     rules.filter(is_name).filter(defined).min_by_key(|rule| rule.len()).map(str::to_owned)
-}
-
-/// As llama.cpp writes a name into its grammars.
-fn rule_name(name: &str) -> String {
-    let mut out = String::new();
-    for letter in name.chars() {
-        let kept = if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '-' };
-        if kept != '-' || letter == '-' || !out.ends_with('-') {
-            out.push(kept);
-        }
-    }
-    out
 }
 
 /// Texts that mean more than themselves: control tokens, and markers that the template uses. Other tokens that a
@@ -366,7 +482,7 @@ mod tests {
                 .0
         };
         let (lazy, strict) = (apply("auto"), apply("required"));
-        let rule = call_rule(&lazy, &strict, &[tool]);
+        let rule = call_rule(&lazy, &strict);
         assert_eq!(rule.as_deref(), Some("tool-call"));
     }
 }

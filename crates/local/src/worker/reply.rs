@@ -64,7 +64,7 @@ impl Reply<'_, '_> {
                 .map_err(|error| WorkerError::Compute { reason: format!("choose a token: {error}") })?;
             usage.generated += 1;
             self.session.slots[self.index].tokens.push(token);
-            let preserved = self.prompt.preserved.contains(&token);
+            let preserved = self.prompt.shows(token);
             let piece = vocab.token_to_piece(token, preserved, None);
             self.verbatim.iter_mut().for_each(|verbatim| verbatim.push(&piece));
             self.text.push(&piece);

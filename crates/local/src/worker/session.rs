@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::model::LlamaModel;
 
 use super::asked::Asked;
-use super::constraint::{sampler_of, with_detail_taken};
+use super::constraint::{held_prompt, sampler_of};
 use super::guess::Pace;
 use super::keep::Keep;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
 use super::reply::{Reply, Written};
+use super::schemas::Detail;
 use super::slots::Slots;
 use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
-use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row};
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler};
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
 
@@ -102,15 +103,14 @@ impl<'model> Session<'model> {
 
     /// Tokens of the prompt of a request, as it would be rendered now.
     pub(super) fn count_prompt(&self, request: &Generate) -> Result<u32, WorkerError> {
-        let (_, prompt) = with_detail_taken(&self.renderer, request, &self.teller(request))?;
+        let prompt = self.renderer.prompt(request, &self.teller(request), Detail::Given)?;
         Ok(count(prompt.tokens.len()))
     }
 
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
         let teller = self.teller(request);
-        let (request, mut prompt) = with_detail_taken(&self.renderer, request, &teller)?;
-        let request = &request;
+        let (mut prompt, sampler) = held_prompt(&self.renderer, request, &teller)?;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
         if prompt.tokens.is_empty() {
             return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
@@ -122,16 +122,17 @@ impl<'model> Session<'model> {
             });
         }
         let changed_at = self.asked.compare(request, &prompt.base);
-        let (mut reused, mut result) = (None, self.attempt(request, &prompt, &mut usage, output)?);
+        let (mut reused, mut result) = (None, self.attempt(request, &prompt, sampler, &mut usage, output)?);
         if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
             // The template's own parser does not see the call that its grammar led to.
             reused.get_or_insert(usage.reused);
             prompt.force = Some(json_force(request)?);
-            result = self.attempt(request, &prompt, &mut usage, output)?;
+            let sampler = sampler_of(self.model, request, &prompt)?;
+            result = self.attempt(request, &prompt, sampler, &mut usage, output)?;
         }
         usage.reused = reused.unwrap_or(usage.reused);
         let Written { finish, raw, unread, .. } = result;
-        Ok(Done { job: request.job, finish, usage, raw, unread, changed_at })
+        Ok(Done { job: request.job, finish, usage, raw, unread, notes: prompt.notes, changed_at })
     }
 
     /// Evaluates the prompt and writes once.
@@ -139,11 +140,11 @@ impl<'model> Session<'model> {
         &mut self,
         request: &Generate,
         prompt: &Prompt,
+        sampler: Sampler,
         usage: &mut WorkerUsage,
         output: &Output,
     ) -> Result<Written, WorkerError> {
         let started = Instant::now();
-        let sampler = sampler_of(self.model, request, prompt)?;
         let index = self.settle(request, &prompt.tokens);
         usage.reused = count(self.slots[index].cached);
         let evaluated = self.evaluate(index, request, prompt, *usage, output);

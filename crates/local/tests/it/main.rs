@@ -18,4 +18,5 @@ mod speed;
 mod starter;
 mod support;
 mod templates;
+mod toolsets;
 mod turns;

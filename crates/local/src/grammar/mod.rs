@@ -1,0 +1,29 @@
+//! Grammars (GBNF) from the JSON Schemas of tools, as exact as a grammar can be.
+//!
+//! llama.cpp brings a converter too; it refuses a whole conversation over one odd schema, leaves out bounds of
+//! numbers, loose patterns, excluded keys, and lets recursive schemas go deeper than any reader of JSON. What a
+//! grammar cannot say (`not`, `if`, sums, unique items of any kind) is left open here and named, and the core
+//! checks the arguments against the true schema afterwards.
+//! Invariant: pure; every text of a grammar without an open point is valid against its schema. It may say less
+//! than the schema allows: properties stand in the order of the schema, numbers have at most 15 digits.
+
+mod bind;
+mod flat;
+mod gbnf;
+mod number;
+mod object;
+mod pattern;
+mod schema;
+mod string;
+
+pub(crate) use bind::{Bound, bind, one_json_call, tagged_json_calls};
+pub(crate) use schema::for_value;
+
+#[cfg(test)]
+use {
+    gbnf::Rules,
+    schema::{Compiled, compile},
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! A rule for the values of a schema.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Map, Value, json};
+
+use super::gbnf::{Rules, literal, one_of};
+
+/// How often references may lead on from one to the next: deeper values are not written.
+const DEEPEST_REFERENCE: usize = 12;
+/// How deep a schema itself may be.
+const DEEPEST_SCHEMA: usize = 64;
+/// How deep values are that a schema says nothing about.
+const DEEPEST_ANY: usize = 5;
+/// More items than this are not written.
+const MOST_ITEMS: u64 = 400;
+/// Keywords that a grammar cannot hold a value to.
+const OPEN: [&str; 13] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$dynamicRef",
+];
+
+/// No value fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Impossible;
+
+/// The rule of a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Compiled {
+    /// The name of the rule.
+    pub(crate) rule: String,
+    /// Where the rule allows more than the schema, and by which keyword.
+    pub(crate) open: BTreeSet<String>,
+}
+
+/// The rule for a tool's arguments. None when no object fits its schema.
+pub(crate) fn compile(schema: &Value, rules: &mut Rules) -> Option<Compiled> {
+    let mut compiler = Compiler::new(rules, schema);
+    let rule = compiler.arguments(schema).ok()?;
+    Some(Compiled { rule, open: compiler.open })
+}
+
+/// A whole grammar for the values of a schema. None when none fits.
+pub(crate) fn for_value(schema: &Value) -> Option<String> {
+    let mut rules = Rules::default();
+    let rule = Compiler::new(&mut rules, schema).value(schema).ok()?;
+    Some(format!("root ::= {rule}\n{}", rules.text()))
+}
+
+/// The rule for any JSON object.
+pub(crate) fn any_object(rules: &mut Rules) -> String {
+    Compiler::new(rules, &Value::Null).any_object(DEEPEST_ANY)
+}
+
+/// Compiles one schema.
+pub(super) struct Compiler<'a> {
+    pub(super) rules: &'a mut Rules,
+    pub(super) root: &'a Value,
+    pub(super) open: BTreeSet<String>,
+    references: HashMap<(String, usize), Result<String, Impossible>>,
+    place: Vec<String>,
+    depth: usize,
+    reference_depth: usize,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(rules: &'a mut Rules, root: &'a Value) -> Self {
+        Self {
+            rules,
+            root,
+            open: BTreeSet::new(),
+            references: HashMap::new(),
+            place: Vec::new(),
+            depth: 0,
+            reference_depth: 0,
+        }
+    }
+
+    /// Arguments are an object, whatever the schema says or leaves out.
+    fn arguments(&mut self, schema: &Value) -> Result<String, Impossible> {
+        match schema {
+            Value::Object(fields) => {
+                let flat = self.flat(fields)?;
+                let object = json!({ "type": "object" });
+                let Value::Object(object) = object else { return Err(Impossible) };
+                let held = self.both(flat, &object)?;
+                self.flat_value(&held)
+            }
+            _ => Ok(self.any_object(DEEPEST_ANY)),
+        }
+    }
+
+    /// The rule for the values of a schema.
+    pub(super) fn value(&mut self, schema: &Value) -> Result<String, Impossible> {
+        let fields = match schema {
+            Value::Bool(false) => return Err(Impossible),
+            Value::Object(fields) => fields,
+            Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Ok(self.any(DEEPEST_ANY));
+            }
+        };
+        if self.depth >= DEEPEST_SCHEMA {
+            self.leave_open("a schema this deep");
+            return Ok(self.any(1));
+        }
+        self.depth += 1;
+        let out = self.referred(fields);
+        self.depth -= 1;
+        out
+    }
+
+    /// A schema that is only a reference is compiled once for each depth of references.
+    fn referred(&mut self, fields: &Map<String, Value>) -> Result<String, Impossible> {
+        let Some(reference) = fields.get("$ref").and_then(Value::as_str) else {
+            let flat = self.flat(fields)?;
+            return self.flat_value(&flat);
+        };
+        if self.reference_depth >= DEEPEST_REFERENCE {
+            return Err(Impossible);
+        }
+        let alone = fields.len() == 1;
+        let key = (reference.to_owned(), self.reference_depth);
+        if let Some(known) = self.references.get(&key).filter(|_| alone) {
+            return known.clone();
+        }
+        self.reference_depth += 1;
+        let out = self.flat(fields).and_then(|flat| self.flat_value(&flat));
+        self.reference_depth -= 1;
+        if alone {
+            self.references.insert(key, out.clone());
+        }
+        out
+    }
+
+    /// The rule for a schema without references and `allOf`.
+    fn flat_value(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(choices)) = schema.get(key) {
+                return self.choice(schema, key, choices);
+            }
+        }
+        for key in OPEN {
+            match schema.get(key) {
+                None => {}
+                Some(Value::Bool(true)) if key == "not" => return Err(Impossible),
+                Some(Value::Object(not)) if key == "not" && not.is_empty() => return Err(Impossible),
+                // What is not named is not written.
+                Some(Value::Bool(false)) if key != "then" && key != "else" => {}
+                Some(_) => self.leave_open(key),
+            }
+        }
+        if let Some(value) = schema.get("const") {
+            return self.literals(schema, std::slice::from_ref(value));
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            return self.literals(schema, values);
+        }
+        let choices: Vec<String> =
+            types_of(schema).iter().filter_map(|kind| self.of_type(kind, schema).ok()).collect();
+        match choices.as_slice() {
+            [] if types_of(schema).is_empty() => Ok(self.any(DEEPEST_ANY)),
+            [] => Err(Impossible),
+            [one] => Ok(one.clone()),
+            several => Ok(self.rules.add(several.join(" | "))),
+        }
+    }
+
+    /// Each choice together with what stands beside the choices.
+    fn choice(
+        &mut self,
+        schema: &Map<String, Value>,
+        key: &str,
+        choices: &[Value],
+    ) -> Result<String, Impossible> {
+        let mut beside = schema.clone();
+        beside.remove(key);
+        if key == "oneOf" && !apart(choices) {
+            self.leave_open("oneOf");
+        }
+        let alone = beside.keys().all(|key| super::flat::is_note(key));
+        let mut out = Vec::new();
+        for choice in choices {
+            let compiled = if alone { self.value(choice) } else { self.beside(&beside, choice) };
+            out.extend(compiled.into_iter().filter(|rule| !out.contains(rule)).collect::<Vec<_>>());
+        }
+        match out.as_slice() {
+            [] => Err(Impossible),
+            [one] => Ok(one.clone()),
+            several => Ok(self.rules.add(several.join(" | "))),
+        }
+    }
+
+    fn beside(&mut self, beside: &Map<String, Value>, choice: &Value) -> Result<String, Impossible> {
+        let both = json!({ "allOf": [beside, choice] });
+        self.value(&both)
+    }
+
+    /// Values that are listed, as far as they have the type.
+    fn literals(&mut self, schema: &Map<String, Value>, values: &[Value]) -> Result<String, Impossible> {
+        let types = declared_types(schema);
+        let allowed = schema.get("enum").and_then(Value::as_array);
+        let fits = |value: &&Value| {
+            (types.is_empty() || types.iter().any(|kind| has_type(value, kind)))
+                && allowed.is_none_or(|allowed| allowed.contains(value))
+        };
+        let entries: BTreeMap<String, String> =
+            values.iter().filter(fits).map(|value| (value.to_string(), String::new())).collect();
+        let choices = one_of(self.rules, &entries).ok_or(Impossible)?;
+        Ok(self.rules.add(choices))
+    }
+
+    fn of_type(&mut self, kind: &str, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        match kind {
+            "object" => self.object(schema),
+            "array" => self.array(schema),
+            "string" => self.string(schema),
+            "integer" => self.integer(schema),
+            "number" => self.number(schema),
+            "boolean" => Ok(self.rules.add("\"true\" | \"false\"".to_owned())),
+            "null" => Ok(self.rules.add("\"null\"".to_owned())),
+            _ => {
+                self.leave_open("type");
+                Ok(self.any(DEEPEST_ANY))
+            }
+        }
+    }
+
+    fn array(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        let number = |key: &str| schema.get(key).and_then(Value::as_f64).map(|number| number as u64);
+        let least = number("minItems").unwrap_or(0);
+        let most = number("maxItems");
+        if most.is_some_and(|most| most < least) {
+            return Err(Impossible);
+        }
+        let first = schema.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
+        let every = Value::Bool(true);
+        let rest = schema.get("items").unwrap_or(&every);
+        if schema.get("uniqueItems") == Some(&Value::Bool(true)) && most != Some(1) {
+            if let Some(rule) = self.subset(rest, least, most).filter(|_| first.is_empty()) {
+                return Ok(rule);
+            }
+            self.leave_open("uniqueItems");
+        }
+        let space = self.rules.space();
+        if first.is_empty() {
+            return self.list(rest, least, most, &space);
+        }
+        // A tuple: written up to the least length, or whole.
+        let count = (least.max(1).max(first.len() as u64)).min(most.unwrap_or(u64::MAX)) as usize;
+        let mut items = Vec::new();
+        for place in 0..count.min(DEEPEST_SCHEMA) {
+            items.push(self.value(first.get(place).unwrap_or(rest))?);
+        }
+        Ok(self.rules.add(format!("\"[\" {space} {} {space} \"]\"", items.join(&format!(" \",\" {space} ")))))
+    }
+
+    fn list(
+        &mut self,
+        items: &Value,
+        least: u64,
+        most: Option<u64>,
+        space: &str,
+    ) -> Result<String, Impossible> {
+        let empty = format!("\"[\" {space} \"]\"");
+        let item = match self.value(items) {
+            Ok(item) if most != Some(0) => item,
+            Ok(_) | Err(Impossible) if least == 0 => return Ok(self.rules.add(empty)),
+            Ok(_) | Err(Impossible) => return Err(Impossible),
+        };
+        if least > MOST_ITEMS {
+            self.leave_open("minItems");
+        }
+        let fewest = least.clamp(1, MOST_ITEMS) - 1;
+        let more = match most {
+            Some(most) => format!("{{{fewest},{}}}", most.min(MOST_ITEMS).max(fewest + 1) - 1),
+            None if fewest == 0 => "*".to_owned(),
+            None => format!("{{{fewest},}}"),
+        };
+        let filled = format!("\"[\" {space} {item} (\",\" {space} {item}){more} {space} \"]\"");
+        Ok(self.rules.add(if least == 0 { format!("{empty} | {filled}") } else { filled }))
+    }
+
+    /// Some of the listed values, each once, in their order: all that a grammar can do for unique items.
+    fn subset(&mut self, items: &Value, least: u64, most: Option<u64>) -> Option<String> {
+        let values = items.get("enum")?.as_array()?.clone();
+        let enough = most.is_none_or(|most| most >= values.len() as u64);
+        if least > 1 || !enough || values.len() > DEEPEST_SCHEMA {
+            return None;
+        }
+        let space = self.rules.space();
+        let mut more: Option<String> = None;
+        let mut first: Option<String> = None;
+        for value in values.iter().rev() {
+            let value = literal(&value.to_string());
+            let tail = more.clone().map(|more| format!(" {more}?")).unwrap_or_default();
+            let starting = format!("{value}{tail}");
+            first = Some(match first {
+                Some(later) => self.rules.add(format!("{starting} | {later}")),
+                None => self.rules.add(starting.clone()),
+            });
+            let going_on = format!("\",\" {space} {starting}");
+            more = Some(match more {
+                Some(later) => self.rules.add(format!("{going_on} | {later}")),
+                None => self.rules.add(going_on),
+            });
+        }
+        let first = first?;
+        let some = if least == 0 { format!("{first}?") } else { first };
+        Some(self.rules.add(format!("\"[\" {space} {some} {space} \"]\"")))
+    }
+
+    /// Any value, so deep.
+    pub(super) fn any(&mut self, depth: usize) -> String {
+        let (string, number) = (self.any_string(), self.any_number());
+        let scalars = format!("{string} | {number} | \"true\" | \"false\" | \"null\"");
+        if depth == 0 {
+            return self.rules.add(scalars);
+        }
+        let (object, space) = (self.any_object(depth - 1), self.rules.space());
+        let item = self.any(depth - 1);
+        let list = self.rules.add(format!("\"[\" {space} ({item} (\",\" {space} {item})*)? {space} \"]\""));
+        self.rules.add(format!("{scalars} | {object} | {list}"))
+    }
+
+    pub(super) fn any_object(&mut self, depth: usize) -> String {
+        let (string, space) = (self.any_string(), self.rules.space());
+        let value = self.any(depth);
+        let field = self.rules.add(format!("{string} \":\" {space} {value}"));
+        self.rules.add(format!("\"{{\" {space} ({field} (\",\" {space} {field})*)? {space} \"}}\""))
+    }
+
+    /// Notes that the grammar allows more than the schema.
+    pub(super) fn leave_open(&mut self, keyword: &str) {
+        let place = if self.place.is_empty() { "the arguments".to_owned() } else { self.place.join(".") };
+        self.open.insert(format!("{place}: {keyword}"));
+    }
+
+    /// Compiles what stands under a name.
+    pub(super) fn under(&mut self, name: &str, schema: &Value) -> Result<String, Impossible> {
+        self.place.push(name.to_owned());
+        let out = self.value(schema);
+        self.place.pop();
+        out
+    }
+}
+
+/// Whether no value can fit two of the choices: their types differ, or a required property has other values.
+fn apart(choices: &[Value]) -> bool {
+    let types: Vec<Vec<&str>> =
+        choices.iter().map(|choice| choice.as_object().map(declared_types).unwrap_or_default()).collect();
+    let overlap = |a: &str, b: &str| a == b || (a.max(b) == "number" && a.min(b) == "integer");
+    let differ = |a: &[&str], b: &[&str]| {
+        !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
+    };
+    let told = |a: &Value, b: &Value| {
+        let (Some(a), Some(b)) = (a["properties"].as_object(), b["properties"].as_object()) else {
+            return false;
+        };
+        a.iter().any(|(key, value)| {
+            let values = |schema: &Value| match (&schema["const"], &schema["enum"]) {
+                (Value::Null, Value::Array(all)) => all.clone(),
+                (Value::Null, _) => Vec::new(),
+                (one, _) => vec![one.clone()],
+            };
+            let (mine, theirs) = (values(value), b.get(key).map(values).unwrap_or_default());
+            !mine.is_empty() && !theirs.is_empty() && !mine.iter().any(|value| theirs.contains(value))
+        })
+    };
+    (0..choices.len()).all(|a| {
+        (a + 1..choices.len()).all(|b| {
+            differ(&types[a], &types[b]) || told(&choices[a], &choices[b]) || {
+                let values = |choice: &Value| choice.get("const").map(Value::to_string);
+                matches!((values(&choices[a]), values(&choices[b])), (Some(a), Some(b)) if a != b)
+            }
+        })
+    })
+}
+
+fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The types that a schema names, or that its keywords are about.
+fn types_of(schema: &Map<String, Value>) -> Vec<&str> {
+    const ABOUT: [(&str, &[&str]); 4] = [
+        (
+            "object",
+            &[
+                "properties",
+                "required",
+                "additionalProperties",
+                "patternProperties",
+                "propertyNames",
+                "minProperties",
+                "maxProperties",
+            ],
+        ),
+        ("array", &["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]),
+        ("string", &["pattern", "minLength", "maxLength", "format"]),
+        ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    ];
+    let declared = declared_types(schema);
+    if !declared.is_empty() {
+        // An integer is a number already.
+        let numbers = declared.contains(&"number");
+        return declared.into_iter().filter(|kind| !(numbers && *kind == "integer")).collect();
+    }
+    let about = |(_, keys): &&(&'static str, &[&str])| keys.iter().any(|key| schema.contains_key(*key));
+    ABOUT.iter().filter(about).map(|(kind, _)| *kind).take(1).collect()
+}
+
+fn has_type(value: &Value, kind: &str) -> bool {
+    match value {
+        Value::Null => kind == "null",
+        Value::Bool(_) => kind == "boolean",
+        Value::String(_) => kind == "string",
+        Value::Array(_) => kind == "array",
+        Value::Object(_) => kind == "object",
+        Value::Number(number) => {
+            let whole = number.as_f64().is_some_and(|number| number.fract() == 0.0);
+            kind == "number" || (kind == "integer" && whole)
+        }
+    }
+}

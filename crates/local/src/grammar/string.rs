@@ -1,0 +1,103 @@
+//! Strings: their characters as JSON writes them, their lengths, formats and patterns.
+
+use serde_json::{Map, Value};
+
+use super::pattern;
+use super::schema::{Compiler, Impossible};
+
+/// Longer strings are made of blocks of this length: llama.cpp refuses long repetitions.
+const BLOCK: u64 = 256;
+/// A least length beyond this is left open.
+const LONGEST_LEAST: u64 = 1000;
+/// Larger patterns are left open.
+const LARGEST_PATTERN: usize = 6000;
+
+impl Compiler<'_> {
+    /// Any string.
+    pub(super) fn any_string(&mut self) -> String {
+        let letter = self.letter();
+        self.rules.add(format!("\"\\\"\" {letter}* \"\\\"\""))
+    }
+
+    /// One character. Half of a pair of surrogates is none.
+    pub(super) fn letter(&mut self) -> String {
+        let escape = self.rules.add(
+            "[\"\\\\/bfnrt] | \"u\" ([0-9abcefABCEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2} | \
+             [dD] [89abAB] [0-9a-fA-F]{2} \"\\\\u\" [dD] [c-fC-F] [0-9a-fA-F]{2})"
+                .to_owned(),
+        );
+        self.rules.add(format!("[^\\\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" {escape}"))
+    }
+
+    /// Strings of a schema.
+    pub(super) fn string(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        let length = |key: &str| schema.get(key).and_then(Value::as_f64).map(|length| length.max(0.0) as u64);
+        let (least, most) = (length("minLength").unwrap_or(0), length("maxLength"));
+        if most.is_some_and(|most| most < least) {
+            return Err(Impossible);
+        }
+        let bounded = least > 0 || most.is_some();
+        if let Some(Value::String(pattern)) = schema.get("pattern") {
+            match pattern::translate(pattern, least, most) {
+                Some(held) if held.body.len() <= LARGEST_PATTERN => {
+                    if bounded && !held.lengths {
+                        self.leave_open("the length of a pattern");
+                    }
+                    let letter = self.letter();
+                    let body = held.body.replace(pattern::ANY, &letter);
+                    return Ok(self.rules.add(format!("\"\\\"\" ({body}) \"\\\"\"")));
+                }
+                Some(_) | None => self.leave_open("pattern"),
+            }
+        } else if let Some(body) =
+            schema.get("format").and_then(Value::as_str).and_then(known_format).filter(|_| !bounded)
+        {
+            return Ok(self.rules.add(format!("\"\\\"\" {body} \"\\\"\"")));
+        }
+        if !bounded {
+            return Ok(self.any_string());
+        }
+        let body = self.letters(least, most);
+        Ok(self.rules.add(format!("\"\\\"\" {body} \"\\\"\"")))
+    }
+
+    /// So many characters.
+    fn letters(&mut self, least: u64, most: Option<u64>) -> String {
+        let letter = self.letter();
+        if least > LONGEST_LEAST {
+            self.leave_open("minLength");
+        }
+        let least = least.min(LONGEST_LEAST);
+        match most {
+            None if least == 0 => format!("{letter}*"),
+            None => format!("{letter}{{{least},}}"),
+            Some(most) if most <= BLOCK => format!("{letter}{{{least},{most}}}"),
+            Some(most) => {
+                // The last block may end early, so it stands last; a few characters less than allowed are lost.
+                let block = self.rules.add(format!("{letter}{{{BLOCK}}}"));
+                let part = self.rules.add(format!("{letter}{{0,{}}}", BLOCK - 1));
+                let blocks = ((most - least.min(most)) / BLOCK).saturating_sub(1).min(BLOCK);
+                let first = if least > 0 { format!("{letter}{{{least}}} ") } else { String::new() };
+                format!("{first}{block}{{0,{blocks}}} {part}")
+            }
+        }
+    }
+}
+
+/// What is within the quotes of a string in a format that everybody writes the same way.
+fn known_format(name: &str) -> Option<String> {
+    const DATE: &str = "[1-9] [0-9]{3} \"-\" ((\"0\" [13578] | \"1\" [02]) \"-\" (\"0\" [1-9] | [12] [0-9] | \"3\" [01]) | \
+                        (\"0\" [469] | \"11\") \"-\" (\"0\" [1-9] | [12] [0-9] | \"30\") | \
+                        \"02-\" (\"0\" [1-9] | [12] [0-9]))";
+    const TIME: &str = "([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9] \":\" [0-5] [0-9] (\".\" [0-9]{1,6})? \
+                        (\"Z\" | [-+] ([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9])";
+    const UUID: &str = "[0-9a-fA-F]{8} \"-\" [0-9a-fA-F]{4} \"-\" [0-9a-fA-F]{4} \"-\" [0-9a-fA-F]{4} \"-\" \
+                        [0-9a-fA-F]{12}";
+    match name {
+        "time" => Some(TIME.to_owned()),
+        "uuid" => Some(UUID.to_owned()),
+        "date" => Some(DATE.to_owned()),
+        "date-time" => Some(format!("{DATE} \"T\" {TIME}")),
+        _ => None,
+    }
+}
