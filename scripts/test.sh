@@ -34,6 +34,14 @@ if [ "$LAST" = failed ]; then
     exit 1
 fi
 
+# Material that others made, for the tests of formats and grammars; it stays in target.
+if ! crates/local/tests/fetch-chat-templates; then
+    skipped "local: the chat templates of real models" "they could not be downloaded"
+fi
+if ! python3 crates/local/tests/fetch-tool-lists "$TARGET/tools/servers" tests/clients/node_modules target/tool-lists; then
+    skipped "local: the tools of real servers" "they could not be asked"
+fi
+
 say "Rust tests, with a real window, real servers and the real starter model"
 cp -r ui/src/bindings "$RESULTS/bindings-before"
 cargo_tests "rust"

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::support::{repository, worker};
 
 /// Calls from a public collection, each written in three forms. Not part of the repository: a path in
-/// `LECTERN_TOOL_CALL_CASES`, or `tests/fixtures/tool-calls/cases.jsonl`.
+/// `LECTERN_TOOL_CALL_CASES`, or `shared/fixtures/tool-calls/cases.jsonl` beside the repository.
 fn cases() -> Option<Vec<Value>> {
     let path = std::env::var_os("LECTERN_TOOL_CALL_CASES")
-        .map_or_else(|| repository().join("tests/fixtures/tool-calls/cases.jsonl"), Into::into);
+        .map_or_else(|| repository().join("../shared/fixtures/tool-calls/cases.jsonl"), Into::into);
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
