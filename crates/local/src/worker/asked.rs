@@ -154,6 +154,7 @@ mod tests {
             messages: all,
             tools: tools.to_vec(),
             choice: Choice::Auto,
+            described: vec![],
             tools_last: false,
             answer: Answer::Free,
             thinking: Thinking::default(),
