@@ -439,8 +439,11 @@ impl Entry {
         for file in &self.record.files {
             let place = self.place(file);
             let _ = std::fs::remove_file(part_path(&place));
-            // The whole files of a split model that is not whole are of no use.
-            let _ = std::fs::remove_file(place);
+            // The whole files of a split model that is not whole are of no use. A single file that is there is
+            // somebody else's: ours would be done.
+            if self.record.files.len() > 1 {
+                let _ = std::fs::remove_file(place);
+            }
         }
         let _ = std::fs::remove_file(record_path(&self.file));
     }

@@ -68,8 +68,11 @@ pub struct Watch {
 pub fn watch(folders: &[PathBuf]) -> notify::Result<(Watch, mpsc::Receiver<()>)> {
     let (raw, mut changes) = mpsc::unbounded_channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading a model is no change of its folder.
-        if event.is_ok_and(|event| !event.kind.is_access()) {
+        // Reading a model is no change of its folder, and a download tells of itself.
+        let told = |event: notify::Event| {
+            !event.kind.is_access() && !event.paths.iter().all(|path| is_of_download(path))
+        };
+        if event.is_ok_and(told) {
             let _ = raw.send(());
         }
     })?;
@@ -90,6 +93,11 @@ pub fn watch(folders: &[PathBuf]) -> notify::Result<(Watch, mpsc::Receiver<()>)>
         }
     });
     Ok((Watch { _watcher: watcher }, receiver))
+}
+
+fn is_of_download(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || [".part", ".part.json", ".part.stop"].iter().any(|tail| name.ends_with(tail))
 }
 
 /// A folder in which another program keeps models.

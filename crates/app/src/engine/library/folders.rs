@@ -148,6 +148,8 @@ impl Engine {
     /// Watches the folders of the settings, in place of those before.
     fn watch_model_folders(&self) {
         let mut folders = vec![self.0.home.models()];
+        // What is not there can't be watched, and it may be filled before the next start.
+        let _ = crate::durable::create_private_folder(&self.0.home.models());
         folders.extend(self.state().settings.model_folders.iter().cloned());
         let (watch, mut changes) = match watch(&folders) {
             Ok(watching) => watching,
@@ -175,17 +177,21 @@ impl Engine {
 
     /// What another process changed in the settings.
     pub(in crate::engine) fn take_models(&self, settings: &Settings) {
-        let changed = {
+        let (changed, folders_changed) = {
             let mut state = self.state();
             let before = &mut state.settings;
+            let same_folders = before.model_folders == settings.model_folders;
             let same = before.models == settings.models
-                && before.model_folders == settings.model_folders
+                && same_folders
                 && before.hidden_models == settings.hidden_models;
             before.models.clone_from(&settings.models);
             before.model_folders.clone_from(&settings.model_folders);
             before.hidden_models.clone_from(&settings.hidden_models);
-            !same
+            (!same, !same_folders)
         };
+        if folders_changed {
+            self.watch_model_folders();
+        }
         if changed {
             self.choose_one_that_is_there();
             self.tell_models();

@@ -151,7 +151,7 @@ impl Engine {
     /// A model as the shells show it.
     pub(in crate::engine) fn model_view(&self, model: &Model) -> ModelView {
         let view = self.0.models.view(model);
-        let Some(path) = &model.path else { return view };
+        let Some(path) = &model.path else { return self.starter_view(model, view) };
         let folders = self.state().settings.model_folders.clone();
         let origin = if path.starts_with(self.0.home.models()) {
             ModelOrigin::Library
@@ -165,6 +165,18 @@ impl Engine {
         ModelView {
             origin,
             size: Some(size_of(path, &info)),
+            advice: Some(self.advice_of(&info, model.options.context_length, kept.as_ref())),
+            bench: kept.map(|kept| kept.view(&model.id)),
+            ..view
+        }
+    }
+
+    /// The built-in model was written when its view was made.
+    fn starter_view(&self, model: &Model, view: ModelView) -> ModelView {
+        let Ok(path) = crate::starter::install(&self.0.home) else { return view };
+        let Ok(info) = self.0.models.inspect(&path) else { return view };
+        let kept = self.0.library.bench_of(&path);
+        ModelView {
             advice: Some(self.advice_of(&info, model.options.context_length, kept.as_ref())),
             bench: kept.map(|kept| kept.view(&model.id)),
             ..view
