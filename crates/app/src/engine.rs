@@ -4,6 +4,7 @@
 
 mod ahead;
 mod conversations;
+mod generation;
 mod library;
 mod news;
 mod resources;
@@ -120,6 +121,7 @@ impl Engine {
             secrets,
         };
         let engine = Self(Arc::new(inner));
+        engine.check_run()?;
         engine.follow_servers();
         engine.follow_settings();
         engine.follow_model_folders();

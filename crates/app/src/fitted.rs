@@ -1,4 +1,5 @@
-//! Makes a request fit its model: long tool results are cut, and the starter sees the present question only.
+//! Makes a request fit the starter: long tool results are cut, and it sees the present question only. Other models
+//! have their requests made to fit by the turn.
 //!
 //! Invariant: only what the model reads is changed, never what is stored or shown; the same history is always cut at
 //! the same place, so that what was evaluated can be reused.
@@ -10,42 +11,25 @@ use futures::stream::BoxStream;
 use lectern_core::{ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult};
 use tokio_util::sync::CancellationToken;
 
-/// What happens to earlier turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlierTurns {
-    /// They are sent; the model says when its context is full.
-    Sent,
-    /// They are left out: they only lead a model astray that copies what it sees.
-    LeftOut,
-}
-
-/// A model whose requests are made to fit.
+/// The starter, whose requests are made to fit.
 pub struct Fitted {
     inner: Arc<dyn ChatModel>,
-    /// Bytes of one tool result at most. A token holds two bytes at least, four usually.
+    /// Bytes of one tool result at most. Its tokens are short, and it may well read the same note twice.
     room: usize,
-    earlier: EarlierTurns,
 }
 
 impl Fitted {
     /// With the context that the model says it has.
-    pub fn new(inner: Arc<dyn ChatModel>, earlier: EarlierTurns) -> Self {
+    pub fn new(inner: Arc<dyn ChatModel>) -> Self {
         let context = inner.info().context_length.and_then(|tokens| usize::try_from(tokens).ok());
-        let context = context.unwrap_or(usize::MAX);
-        let room = match earlier {
-            EarlierTurns::Sent => context,
-            // Its tokens are short, and it may well read the same note twice.
-            EarlierTurns::LeftOut => context / 2,
-        };
-        Self { inner, room, earlier }
+        Self { inner, room: context.unwrap_or(usize::MAX) / 2 }
     }
 
-    fn fit(&self, messages: Vec<Message>) -> Vec<Message> {
-        let mut messages: Vec<Message> = messages.into_iter().map(|message| self.cut(message)).collect();
-        if self.earlier == EarlierTurns::LeftOut {
-            messages.drain(..present_turn(&messages));
-        }
-        messages
+    fn fit(&self, request: ChatRequest) -> ChatRequest {
+        let mut messages: Vec<Message> =
+            request.messages.into_iter().map(|message| self.cut(message)).collect();
+        messages.drain(..present_turn(&messages));
+        ChatRequest { messages, ..request }
     }
 
     fn cut(&self, message: Message) -> Message {
@@ -66,13 +50,15 @@ impl ChatModel for Fitted {
         request: ChatRequest,
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<Delta, ModelError>> {
-        let messages = self.fit(request.messages);
-        self.inner.stream(ChatRequest { messages, ..request }, cancel)
+        self.inner.stream(self.fit(request), cancel)
     }
 
     fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
-        let messages = self.fit(request.messages);
-        self.inner.prepare(ChatRequest { messages, ..request }, cancel)
+        self.inner.prepare(self.fit(request), cancel)
+    }
+
+    fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
+        self.inner.count(self.fit(request))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod durable;
 pub mod engine;
 pub mod entry;
 mod fitted;
+pub mod generation;
 pub mod home;
 mod library;
 pub mod models;

@@ -14,7 +14,8 @@ use lectern_local::{
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::entry;
-use crate::fitted::{EarlierTurns, Fitted};
+use crate::fitted::Fitted;
+use crate::generation::{Effective, Levels};
 use crate::home::Home;
 use crate::settings::{ModelEntry, ModelOptions, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
@@ -35,9 +36,9 @@ pub struct Model {
 }
 
 impl Model {
-    fn starter() -> Self {
-        let options = ModelOptions { tool_mode: Some(ToolMode::Native), ..ModelOptions::default() };
-        Self { id: STARTER_ID.into(), path: None, options }
+    fn starter(options: &ModelOptions) -> Self {
+        let tool_mode = options.tool_mode.or(Some(ToolMode::Native));
+        Self { id: STARTER_ID.into(), path: None, options: ModelOptions { tool_mode, ..options.clone() } }
     }
 
     fn of_entry(entry: &ModelEntry) -> Self {
@@ -45,9 +46,24 @@ impl Model {
     }
 }
 
+impl Model {
+    /// What is set for the model, without any conversation.
+    fn alone(&self) -> Effective {
+        Levels { model: self.options.entry(), ..Levels::default() }.effective()
+    }
+
+    /// Whether it is the same as far as loading goes; how it writes is said with each request.
+    fn loads_like(&self, other: &Self) -> bool {
+        let loading = |model: &Self| (model.id.clone(), model.path.clone(), model.alone().load_key());
+        loading(self) == loading(other)
+    }
+}
+
 /// All models of the settings, the starter first.
 pub fn of_settings(settings: &Settings) -> Vec<Model> {
-    std::iter::once(Model::starter()).chain(settings.models.iter().map(Model::of_entry)).collect()
+    std::iter::once(Model::starter(&settings.starter))
+        .chain(settings.models.iter().map(Model::of_entry))
+        .collect()
 }
 
 /// The model that a person named: an id of the list, or else a file that is used without being added.
@@ -242,18 +258,14 @@ impl Models {
     /// of that turn, so that the question is kept.
     pub async fn open(&self, model: &Model) -> Result<Arc<dyn ChatModel>, Problem> {
         let mut loaded = self.loaded.lock().await;
-        if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of == model) {
+        if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of.loads_like(model)) {
             return Ok(fitted(Arc::clone(open)));
         }
         let path = match &model.path {
             Some(path) => path.clone(),
             None => self.installed_starter().await?,
         };
-        let options = LocalOptions {
-            context: model.options.context_length,
-            cache: cache_options(&self.home),
-            ..LocalOptions::default()
-        };
+        let options = LocalOptions { cache: cache_options(&self.home), ..model.alone().local() };
         let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {
             Ok(open) => Arc::new(open),
             Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
@@ -291,11 +303,9 @@ impl Models {
     }
 }
 
-/// The starter answers one question at a time; any other model says itself when its context is full.
+/// The starter answers one question at a time; for any other model the turn makes its requests fit.
 fn fitted(open: Arc<LocalModel>) -> Arc<dyn ChatModel> {
-    let starter = starter::is_starter(open.info());
-    let earlier = if starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent };
-    Arc::new(Fitted::new(open, earlier))
+    if starter::is_starter(open.info()) { Arc::new(Fitted::new(open)) } else { open }
 }
 
 fn with_info(view: ModelView, info: &ModelFileInfo, options: &ModelOptions) -> ModelView {

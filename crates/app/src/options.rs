@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lectern_core::{Actor, Asker, Rule, ServerId};
 
-use crate::settings::SamplingEntry;
+use crate::generation::Entry;
 
 /// Overrides for one run; the default is to do as the settings say. None of it is written to the settings.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,8 @@ pub struct EngineOptions {
     pub only: Option<ServerId>,
     /// Rules beside those in the settings.
     pub rules: Vec<Rule>,
-    /// Sampling over that of the model.
-    pub sampling: SamplingEntry,
+    /// How models write in this run, over what is set elsewhere; see [`crate::view::SettingKey`].
+    pub generation: Entry,
     /// Who acts, for the audit log.
     pub who: Actor,
     /// Where secrets are; none for the keyring of the system.

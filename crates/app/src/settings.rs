@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lectern_core::{ModelId, Rule, Sampling, ServerId, ToolMode};
+use lectern_core::{ModelId, Rule, ServerId, ToolMode};
 use lectern_mcp::ServerConfig;
 use lectern_mcp::entry::{Entry, OWN, Origin, entry_of, read_entry, write_entry};
 use lectern_mcp::import::Input;
@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::durable;
+use crate::generation;
 use crate::home::Home;
 pub use crate::states::StatesEntry;
-use crate::view::Problem;
+use crate::view::{Problem, SettingKey};
 
 /// The version of the file that this Lectern writes.
 const VERSION: u32 = 1;
@@ -61,6 +62,12 @@ pub struct Settings {
     /// What models keep of conversations that are not in use.
     #[serde(default, skip_serializing_if = "StatesEntry::is_default")]
     pub states: StatesEntry,
+    /// How the built-in model is used.
+    #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
+    pub starter: ModelOptions,
+    /// The user's own presets: values of several settings by the names of [`crate::view::SettingKey`].
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub presets: Map<String, Value>,
     /// Standing permissions and prohibitions, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -90,62 +97,43 @@ pub struct ModelOptions {
     /// Tokens of context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u32>,
-    /// How tokens are chosen.
+    /// How it writes, by the names of [`crate::view::SettingKey`].
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub generation: generation::Entry,
+    /// Where older versions kept some of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<SamplingEntry>,
+    pub sampling: Option<generation::Entry>,
     /// Keys of other versions, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// [`Sampling`] with every key optional.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SamplingEntry {
-    /// 0 always takes the likeliest token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f32>,
-    /// Nucleus, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f32>,
-    /// The k likeliest only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub top_k: Option<u32>,
-    /// Cut below this share of the likeliest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_p: Option<f32>,
-    /// The same seed gives the same reply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u32>,
-    /// Tokens to generate at most in one step.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-}
-
-impl SamplingEntry {
-    /// As the core wants it.
-    pub fn sampling(&self) -> Sampling {
-        Sampling {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            top_k: self.top_k,
-            min_p: self.min_p,
-            seed: self.seed,
-            max_tokens: self.max_tokens,
-            ..Sampling::default()
+impl ModelOptions {
+    /// All that is set, wherever it stands.
+    pub fn entry(&self) -> generation::Entry {
+        let mut entry = self.sampling.clone().unwrap_or_default();
+        if let Some(length) = self.context_length {
+            entry.insert(SettingKey::ContextLength.name(), length.into());
         }
+        if let Some(Ok(mode)) = self.tool_mode.map(serde_json::to_value) {
+            entry.insert(SettingKey::ToolMode.name(), mode);
+        }
+        entry.extend(self.generation.clone());
+        entry
     }
 
-    /// What is set in `over` wins.
-    pub fn overlaid(&self, over: &SamplingEntry) -> SamplingEntry {
-        SamplingEntry {
-            temperature: over.temperature.or(self.temperature),
-            top_p: over.top_p.or(self.top_p),
-            top_k: over.top_k.or(self.top_k),
-            min_p: over.min_p.or(self.min_p),
-            seed: over.seed.or(self.seed),
-            max_tokens: over.max_tokens.or(self.max_tokens),
-        }
+    /// Replaces all that is set.
+    pub fn set_entry(&mut self, mut entry: generation::Entry) {
+        let mut take = |key: SettingKey| entry.shift_remove(&key.name());
+        self.context_length =
+            take(SettingKey::ContextLength).and_then(|value| serde_json::from_value(value).ok());
+        self.tool_mode = take(SettingKey::ToolMode).and_then(|value| serde_json::from_value(value).ok());
+        self.sampling = None;
+        self.generation = entry;
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -176,6 +164,8 @@ impl Default for Settings {
             inputs: Vec::new(),
             keep_traffic: false,
             states: StatesEntry::default(),
+            starter: ModelOptions::default(),
+            presets: Map::new(),
             rules: Vec::new(),
             other: Map::new(),
         }

@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 
 use crate::durable;
 use crate::home::Home;
-use crate::settings::SamplingEntry;
 use crate::view::Problem;
 
 /// The id of the starter in the model list.
@@ -25,11 +24,6 @@ pub const STARTER_NAME: &str = "Lectern Starter";
 /// Whether a model is the starter, built in or not.
 pub fn is_starter(info: &ModelInfo) -> bool {
     info.name == STARTER_NAME
-}
-
-/// It can only copy, so the likeliest token is the right one, and a reply that does not end is a loop.
-pub fn sampling() -> SamplingEntry {
-    SamplingEntry { temperature: Some(0.0), max_tokens: Some(1024), ..SamplingEntry::default() }
 }
 
 /// Size of the starter in bytes.

@@ -69,15 +69,8 @@ pub struct Use {
     /// Model calls in one turn at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_steps: Option<u32>,
-    /// Tokens in one step at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_tokens: Option<u32>,
-    /// 0 always takes the likeliest token
-    #[arg(long, value_name = "X", value_parser = temperature)]
-    pub temperature: Option<f32>,
-    /// The same seed gives the same answer
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u32>,
+    #[command(flatten)]
+    pub generation: crate::generation::Generation,
 }
 
 /// Ask one question and print the answer.
@@ -178,13 +171,6 @@ pub struct Score {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    match text.parse::<f32>() {
-        Ok(value) if (0.0..=10.0).contains(&value) => Ok(value),
-        Ok(_) | Err(_) => Err("not a number from 0 to 10".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::io::{self, Read, Stderr, Stdout, Write};
 use std::sync::Arc;
 
-use lectern_app::settings::SamplingEntry;
 use lectern_app::view::{Problem, ServerState};
 use lectern_app::{Engine, EngineOptions, Home, rules};
 use lectern_core::{Event, ServerId, TurnOutcome};
@@ -80,18 +79,12 @@ pub fn options(with: &Use) -> Result<EngineOptions, Problem> {
     if with.yes {
         allowed.push(rules::parse_allow("all")?);
     }
-    let sampling = SamplingEntry {
-        temperature: with.temperature,
-        seed: with.seed,
-        max_tokens: with.max_tokens,
-        ..SamplingEntry::default()
-    };
     Ok(EngineOptions {
         model: with.model.clone(),
         vaults: with.vault.clone(),
         mcp_config: with.mcp_config.clone(),
         rules: allowed,
-        sampling,
+        generation: with.generation.entry()?,
         max_steps: with.max_steps,
         asker: Some(Arc::new(Answerer::of(with.elicitation))),
         ..EngineOptions::default()

@@ -9,6 +9,7 @@ mod chat;
 mod debug;
 mod exit;
 mod follow;
+mod generation;
 mod interrupt;
 mod mcp;
 mod mention;

@@ -46,7 +46,7 @@ fn push_user(out: &mut Vec<Message>, user: UserMessage) {
 
 fn push_step(out: &mut Vec<Message>, step: AssistantMessage, mut results: HashMap<ToolCallId, ToolResult>) {
     let calls: Vec<ToolCall> = step.tool_calls().cloned().collect();
-    if calls.is_empty() && says_nothing(&step) {
+    if calls.is_empty() && step.says_nothing() {
         return;
     }
     out.push(Message::Assistant(step));
@@ -56,14 +56,6 @@ fn push_step(out: &mut Vec<Message>, step: AssistantMessage, mut results: HashMa
             result.unwrap_or_else(|| ToolResult::of(&call, ToolOutcome::Cancelled, LOST_RESULT)),
         ));
     }
-}
-
-fn says_nothing(step: &AssistantMessage) -> bool {
-    step.parts.iter().all(|part| match part {
-        Part::Text { text } => text.trim().is_empty(),
-        Part::Thinking(_) => true,
-        Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => false,
-    })
 }
 
 #[cfg(test)]

@@ -23,6 +23,10 @@
 //!     store: store.clone(),
 //!     system: None,
 //!     sampling: Sampling::default(),
+//!     thinking: ThinkingOptions::default(),
+//!     answer: AnswerForm::Free,
+//!     earlier_turns: EarlierTurns::Sent,
+//!     largest_context: None,
 //!     tool_mode: ToolMode::Native,
 //!     exposure: ExposurePolicy::default(),
 //!     max_steps: turn::DEFAULT_MAX_STEPS,
@@ -76,6 +80,7 @@ pub use event::{
     AnswerBound, Event, EventKind, StepSettings, StepStats, TurnError, TurnErrorCode, TurnOutcome,
 };
 pub use exposure::{ExposurePolicy, ToolExposure};
+pub use fit::EarlierTurns;
 pub use grants::PermissionBook;
 pub use ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 pub use message::{

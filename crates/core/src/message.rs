@@ -249,6 +249,15 @@ impl AssistantMessage {
     pub fn text(&self) -> String {
         text_of(&self.parts)
     }
+
+    /// Whether there is nothing for the user to read: no text, at most reasoning.
+    pub fn says_nothing(&self) -> bool {
+        self.parts.iter().all(|part| match part {
+            Part::Text { text } => text.trim().is_empty(),
+            Part::Thinking(_) => true,
+            Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => false,
+        })
+    }
 }
 
 impl ToolResult {

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lectern_core::{ChatRequest, ConversationId, Message, ToolProvider, UserMessage};
+use lectern_core::{ChatRequest, ConversationId, Message, ToolExposure, ToolProvider, UserMessage};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
@@ -52,7 +52,7 @@ impl Engine {
         draft: String,
         cancel: CancellationToken,
     ) {
-        let model = self.state().model.clone();
+        let model = self.model_of_run();
         // A model that cannot be used says so when it is asked.
         let Ok(chat_model) = self.0.models.open(&model).await else { return };
         let Some(request) = self.likely_request(conversation, draft, &model, chat_model.info()) else {
@@ -74,12 +74,15 @@ impl Engine {
             None => Vec::new(),
         };
         messages.push(Message::User(UserMessage::text(draft)));
+        let set = self.effective(model, conversation.as_ref()).ok()?;
+        // Elsewhere they stand behind the question, and can't be read before it.
+        let before_history = set.exposure().tools == ToolExposure::Always;
         Some(ChatRequest {
             conversation: conversation.unwrap_or_default(),
-            system: instructions(starter::is_starter(info)),
+            system: set.system().or_else(|| instructions(starter::is_starter(info))),
             messages,
-            tools: self.0.host.tools().to_vec(),
-            tool_mode: model.options.tool_mode.unwrap_or(info.tool_mode),
+            tools: if before_history { self.0.host.tools().to_vec() } else { Vec::new() },
+            tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
             ..ChatRequest::default()
         })
     }

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::Engine;
 use crate::durable;
 use crate::problem::of_store;
-use crate::view::{AppNews, ConversationSummary, ConversationView, MessageView, Problem, TurnView};
+use crate::view::{
+    AppNews, ConversationSummary, ConversationView, MessageView, Problem, SummaryView, TurnView,
+};
 
 impl Engine {
     /// All conversations, the last changed first.
@@ -23,6 +25,7 @@ impl Engine {
         let store = &self.0.store;
         let line = store.conversation(id).map_err(|error| of_store(&error))?;
         let messages = store.messages(id).map_err(|error| of_store(&error))?;
+        let summary = store.summary(id).map_err(|error| of_store(&error))?;
         let turns = store.turns(id).map_err(|error| of_store(&error))?;
         let message = |stored: StoredMessage| MessageView {
             id: stored.id,
@@ -33,7 +36,11 @@ impl Engine {
         Ok(ConversationView {
             summary: self.summary(line),
             messages: messages.into_iter().map(message).collect(),
-            summarised: None,
+            summarised: summary.map(|summary| SummaryView {
+                up_to: summary.up_to,
+                text: summary.text,
+                at: summary.at,
+            }),
             turns: turns.into_iter().map(|turn| TurnView { id: turn.id, events: turn.events }).collect(),
         })
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use lectern_core::turn::{AnswerRefused, DEFAULT_MAX_STEPS};
 use lectern_core::{
-    ChatModel, ConversationId, Events, MessageId, Part, PermissionAnswer, QuestionAnswer, QuestionId,
-    StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
+    ChatModel, ConversationId, EarlierTurns, Events, MessageId, Part, PermissionAnswer, QuestionAnswer,
+    QuestionId, StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
+use crate::generation::usual;
 use crate::models::Model;
 use crate::problem::{of_start, of_store};
 use crate::prompt::{system_prompt, today};
-use crate::settings::SamplingEntry;
 use crate::starter;
-use crate::view::{Problem, SendReceipt, SendRequest};
+use crate::view::{Problem, SendReceipt, SendRequest, SettingKey};
 
 impl Engine {
     /// Stores the message and starts the turn. Servers that are still on their way are waited for, within limits.
@@ -27,7 +27,7 @@ impl Engine {
         self.servers_settled().await;
         let parts = self.parts(&request.text, request.prompt.as_ref(), &request.attachments).await?;
         self.stop_reading_ahead();
-        let model = self.state().model.clone();
+        let model = self.model_of_run();
         let chat_model = self.0.models.open(&model).await?;
         let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;
         let receipt = SendReceipt { conversation: turn.conversation().clone(), turn: turn.turn().clone() };
@@ -106,29 +106,34 @@ impl Engine {
             Some(id) => store.conversation(&id).map_err(|error| of_store(&error))?.id,
             None => store.create_conversation().map_err(|error| of_store(&error))?,
         };
-        let starter = starter::is_starter(chat_model.info());
+        let set = self.effective(model, Some(&conversation))?;
+        let info = chat_model.info().clone();
+        let starter = starter::is_starter(&info);
+        let tools = Arc::clone(&self.0.host) as Arc<dyn ToolProvider>;
+        let mut exposure = set.exposure();
+        if !starter && !set.is_set(SettingKey::Tools) {
+            exposure.tools = usual::exposure(exposure.tools, &tools.tools(), info.context_length);
+        }
         let input = TurnInput {
             conversation,
             message: UserMessage { parts, context: (!starter).then(|| today(&date_here())) },
-            tool_mode: model.options.tool_mode.unwrap_or(chat_model.info().tool_mode),
+            tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
             model: chat_model,
-            exposure: lectern_core::ExposurePolicy::default(),
-            tools: Arc::clone(&self.0.host) as Arc<dyn ToolProvider>,
+            exposure,
+            tools,
             who: self.0.options.who.clone(),
             permissions: Arc::clone(&self.0.permissions),
             store: store.clone(),
-            system: instructions(starter),
-            sampling: self.sampling(model, starter).sampling(),
+            system: set.system().or_else(|| instructions(starter)),
+            sampling: set.sampling(),
+            thinking: set.thinking(),
+            answer: set.answer(),
+            earlier_turns: if starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent },
+            largest_context: self.known(model).trained,
             max_steps: self.0.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
             cancel: CancellationToken::new(),
         };
         self.0.turns.start(input).map_err(|error: StartError| of_start(&error))
-    }
-
-    fn sampling(&self, model: &Model, starter: bool) -> SamplingEntry {
-        let usual = if starter { starter::sampling() } else { SamplingEntry::default() };
-        let of_model = model.options.sampling.clone().unwrap_or_default();
-        usual.overlaid(&of_model).overlaid(&self.0.options.sampling)
     }
 }
 

@@ -58,6 +58,24 @@ pub enum SettingKey {
     ToolMode,
     /// Tokens of context.
     ContextLength,
+    /// Guessing the next tokens from the conversation itself.
+    Lookup,
+    /// A small model file of the same vocabulary that guesses the next tokens.
+    Draft,
+    /// Whether attention is computed in one piece.
+    FlashAttention,
+    /// How keys and values are kept in the cache, by llama.cpp's names.
+    KvType,
+    /// Layers on a graphics processor; unset: as many as fit.
+    GpuLayers,
+    /// Threads that compute.
+    Threads,
+    /// After so many minutes without work the model gives its memory back.
+    IdleMinutes,
+    /// A chat template (Jinja) in place of the file's.
+    Template,
+    /// How calls are written when tools are described in the prompt.
+    CallForm,
 }
 
 /// The settings of a model, or of a conversation with it.

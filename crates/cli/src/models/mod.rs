@@ -45,6 +45,21 @@ pub enum Models {
         /// Its id
         id: String,
     },
+    /// Show how a model writes: each setting, its value and where that comes from
+    Show {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Change how a model writes
+    Set {
+        /// Its id
+        id: String,
+        /// Settings as KEY=VALUE; KEY= unsets one
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
     /// Take a model off the list; a file that Lectern downloaded is deleted with it, others stay
     #[command(visible_alias = "remove")]
     Rm(change::Rm),
@@ -110,6 +125,8 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
         Models::Inspect { path, context, json } => show::inspect(engine, &path, context, json.json).await?,
         Models::Add { path, json } => change::add(engine, &path, json.json)?,
         Models::Use { id } => change::choose(engine, &id).await?,
+        Models::Show { id, json } => _ = crate::generation::show(engine, &id.as_str().into(), json.json)?,
+        Models::Set { id, settings } => _ = crate::generation::set(engine, &id.as_str().into(), &settings)?,
         Models::Rm(rm) => change::rm(engine, rm).await?,
         Models::Download(target) => return download::download(engine, target).await,
         Models::Downloads(asked) => return download::downloads(engine, asked).await,

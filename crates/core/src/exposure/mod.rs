@@ -6,12 +6,9 @@
 //! Invariant: pure. What is chosen depends on the tools, the policy and the conversation alone, never on a clock or on
 //! the order of a map, so that the same step always has the same prompt.
 
-#[expect(dead_code, reason = "the turn asks with the next change")]
 pub(crate) mod gate;
-#[expect(dead_code, reason = "the turn asks with the next change")]
 pub(crate) mod index;
 mod rank;
-#[expect(dead_code, reason = "the turn asks with the next change")]
 pub(crate) mod relevant;
 mod words;
 

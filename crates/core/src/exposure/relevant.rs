@@ -8,7 +8,7 @@ use super::{ChosenBecause, ChosenTool, ExposurePolicy, LeftOutTool, MAX_LEFT_OUT
 use crate::ids::ToolName;
 use crate::tool::ToolSpec;
 
-/// A word of an earlier call counts this much beside one of the question.
+/// A word of an earlier question or call counts this much beside one of the question.
 const RECENT_WEIGHT: f32 = 0.4;
 
 /// Tools that one search of the finder adds at most.
@@ -19,6 +19,8 @@ const FOUND: usize = 5;
 pub(crate) struct Situation<'a> {
     /// The user's question.
     pub question: &'a str,
+    /// The one before it: "and the other one?" says little.
+    pub earlier: &'a str,
     /// Tools called in the turns before, the last one first.
     pub recent: &'a [ToolName],
     /// Tools that the model asked for in this turn, by calling them or by the finder.
@@ -41,7 +43,8 @@ pub(crate) struct Choice {
 pub(crate) fn choose(tools: &[ToolSpec], policy: &ExposurePolicy, situation: &Situation<'_>) -> Choice {
     let room = usize::try_from(policy.relevant).unwrap_or(usize::MAX).max(1);
     let recent = situation.recent.iter().map(|tool| (tool.as_str().to_owned(), RECENT_WEIGHT));
-    let question = query(std::iter::once((situation.question.to_owned(), 1.0)).chain(recent));
+    let asked = [(situation.question.to_owned(), 1.0), (situation.earlier.to_owned(), RECENT_WEIGHT)];
+    let question = query(asked.into_iter().chain(recent));
     let scores = scores(tools, &question);
     let ranked = ranked(&scores);
     let mut reasons: Vec<Option<ChosenBecause>> =

@@ -3,10 +3,24 @@
 //! Invariant: only what the model reads is changed, never what is stored or shown. The same history is cut at the same
 //! places from step to step, so that what was evaluated can be reused.
 
+pub(crate) mod estimate;
+pub(crate) mod shorten;
+pub(crate) mod summary;
+
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ids::{MessageId, ToolCallId, ToolName};
+
+/// What happens to earlier turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlierTurns {
+    /// They are sent, summarised when they no longer fit.
+    #[default]
+    Sent,
+    /// They are left out: they only lead a model astray that copies what it sees.
+    LeftOut,
+}
 
 /// How a request was made to fit, for the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

@@ -7,6 +7,7 @@
 mod approvals;
 mod audit;
 mod conversations;
+mod fits;
 mod instance;
 mod long;
 mod read;
@@ -28,6 +29,7 @@ pub use audit::{
     AUDIT_ARGUMENTS, AUDIT_KEPT, Actor, AuditDecision, AuditEntry, AuditKind, AuditOutcome, AuditQuery,
 };
 pub use conversations::StoredConversation;
+pub use fits::StoredSummary;
 pub use read::{StoredMessage, StoredTurn};
 pub(crate) use write::{NewTurn, TurnWrite};
 

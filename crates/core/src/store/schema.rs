@@ -146,6 +146,28 @@ const MIGRATIONS: &[&str] = &["
         body TEXT NOT NULL
     ) STRICT;
     CREATE INDEX long_messages_by_turn ON long_messages(turn);
+", "
+    -- What stands for the oldest messages where the model reads them.
+    CREATE TABLE summaries (
+        up_to TEXT PRIMARY KEY REFERENCES messages(id) ON DELETE CASCADE,
+        conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+        messages INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX summaries_by_conversation ON summaries(conversation);
+    -- How many characters of a result the model gets.
+    CREATE TABLE cut_results (
+        conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+        call TEXT NOT NULL,
+        characters INTEGER NOT NULL,
+        PRIMARY KEY (conversation, call)
+    ) STRICT, WITHOUT ROWID;
+    -- A JSON object; its keys are the shells' business.
+    CREATE TABLE conversation_settings (
+        conversation TEXT PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE,
+        body TEXT NOT NULL
+    ) STRICT;
 "];
 
 /// Sets the connection up and brings the file to the latest version.

@@ -1,11 +1,13 @@
 //! A model that plays a script.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +40,7 @@ pub struct ScriptedModel {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<ChatRequest>>,
     repeat_last: bool,
+    counted: AtomicUsize,
 }
 
 impl ScriptedModel {
@@ -56,7 +59,30 @@ impl ScriptedModel {
             replies: Mutex::new(replies.into_iter().collect()),
             requests: Mutex::default(),
             repeat_last: false,
+            counted: AtomicUsize::new(0),
         }
+    }
+
+    /// With so many tokens of context. It counts three characters as a token.
+    #[must_use]
+    pub fn with_context(mut self, tokens: u32) -> Self {
+        self.info.context_length = Some(tokens);
+        self
+    }
+
+    /// How often it was asked to count.
+    pub fn counted(&self) -> usize {
+        self.counted.load(Ordering::Relaxed)
+    }
+
+    /// Tokens of a request, as this model counts them.
+    pub fn tokens(request: &ChatRequest) -> u32 {
+        let of = |value: serde_json::Result<String>| value.unwrap_or_default().chars().count();
+        let texts =
+            request.system.iter().chain(&request.tail).map(|text| text.chars().count()).sum::<usize>();
+        let messages = of(serde_json::to_string(&request.messages));
+        let tools = of(serde_json::to_string(&request.tools));
+        u32::try_from((texts + messages + tools) / 3).unwrap_or(u32::MAX)
     }
 
     /// The last reply is given again and again.
@@ -88,6 +114,11 @@ impl ScriptedModel {
 impl ChatModel for ScriptedModel {
     fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
+        self.counted.fetch_add(1, Ordering::Relaxed);
+        futures::future::ready(Ok(Some(Self::tokens(&request)))).boxed()
     }
 
     fn stream(

@@ -15,7 +15,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::asked::CallAsker;
 use super::bound;
 use super::journal::store_error;
-use super::prepare::{Ready, prepare};
+use super::prepare::{Prepared, Ready, prepare};
+use super::repeats::Key;
 use super::run::{Turn, panic_text};
 use super::step::Reply;
 use crate::clock::Stopwatch;
@@ -33,29 +34,55 @@ const MAX_NEWS: usize = 5_000;
 /// Calls that run side by side at most.
 const SIDE_BY_SIDE: usize = 8;
 
-pub(super) async fn run_tool_calls(turn: &Turn, reply: &Reply) -> Result<(), TurnError> {
-    let mut ready = Vec::new();
+pub(super) async fn run_tool_calls(turn: &mut Turn, reply: &Reply) -> Result<(), TurnError> {
+    let (mut ready, mut twins) = (Vec::new(), Vec::new());
     for call in reply.message.tool_calls() {
-        match prepare(turn, &reply.tools, call).await {
-            Ok(call) => ready.push(call),
-            Err(result) => turn.journal.settle(result),
+        match prepare(turn, &reply.tools, &ready, call).await {
+            Prepared::Ready(call) => ready.push(*call),
+            Prepared::Settled(result) => turn.journal.settle(result),
+            Prepared::Twin(call, first) => twins.push((call, first)),
         }
         turn.journal.check()?;
     }
+    if reply.message.has_tool_calls() {
+        turn.exposing.got_results();
+    }
     let side_by_side = ready.iter().all(|ready| ready.spec.is_read_only());
     let limit = if side_by_side { SIDE_BY_SIDE } else { 1 };
-    futures::stream::iter(ready).for_each_concurrent(limit, |ready| run_call(turn, ready)).await;
+    let running = futures::stream::iter(ready).map(|ready| run_call(turn, ready)).buffer_unordered(limit);
+    let done: Vec<Ran> = running.collect().await;
+    for ran in done {
+        turn.repeats.note(ran.key, ran.reads, true, &ran.result);
+    }
+    for (call, first) in twins {
+        if let Some(result) = turn.repeats.twin(&call, &first) {
+            turn.journal.settle(result);
+        }
+    }
     turn.journal.check()
 }
 
-async fn run_call(turn: &Turn, ready: Ready) {
+/// A call that came to its end.
+struct Ran {
+    key: Key,
+    reads: bool,
+    result: ToolResult,
+}
+
+async fn run_call(turn: &Turn, ready: Ready) -> Ran {
+    let (key, reads) = (ready.key.clone(), ready.spec.is_read_only());
+    let result = settled(turn, ready).await;
+    turn.journal.settle(result.clone());
+    Ran { key, reads, result }
+}
+
+async fn settled(turn: &Turn, ready: Ready) -> ToolResult {
     let call = ready.call;
     if turn.cancel.is_cancelled() {
         let text = "The user stopped before this call ran.";
         let result = ToolResult::of(&call, ToolOutcome::Cancelled, text);
         write_down(turn, &ready.spec.server, &result, 0);
-        turn.journal.settle(result);
-        return;
+        return result;
     }
     turn.journal.tell(EventKind::ToolStarted { call: call.clone() });
     let watch = Stopwatch::start();
@@ -82,7 +109,7 @@ async fn run_call(turn: &Turn, ready: Ready) {
         let message = format!("result of `{}`: {cut}", call.tool);
         turn.journal.tell(EventKind::Notice { code: "result_cut".to_owned(), message });
     }
-    turn.journal.settle(result);
+    result
 }
 
 /// Writes what came of a call to the audit log, before anyone hears of it.

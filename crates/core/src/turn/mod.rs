@@ -6,11 +6,15 @@
 mod asked;
 mod assemble;
 mod bound;
+mod compose;
 mod execute;
+mod exposing;
+mod fitting;
 mod handle;
 mod journal;
 mod permit;
 mod prepare;
+mod repeats;
 mod run;
 mod sample;
 mod step;
@@ -23,10 +27,11 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::event::{Event, EventKind};
 use crate::exposure::ExposurePolicy;
+use crate::fit::EarlierTurns;
 use crate::grants::PermissionBook;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::UserMessage;
-use crate::model::{ChatModel, Sampling, ToolMode};
+use crate::model::{AnswerForm, ChatModel, Sampling, ThinkingOptions, ToolMode};
 use crate::store::{Actor, NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
@@ -60,6 +65,14 @@ pub struct TurnInput {
     pub system: Option<String>,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// Whether and how long the model may think.
+    pub thinking: ThinkingOptions,
+    /// The form of the answer. Tools are called before, in their own form.
+    pub answer: AnswerForm,
+    /// Whether the model gets the turns before.
+    pub earlier_turns: EarlierTurns,
+    /// Tokens of context that this model could have on this machine, when that is more than it has now.
+    pub largest_context: Option<u32>,
     /// How tools are brought to the model; see [`crate::ChatRequest::tool_mode`].
     pub tool_mode: ToolMode,
     /// Which of the tools the model gets to see, and when.

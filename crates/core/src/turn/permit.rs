@@ -20,12 +20,25 @@ struct Verdict {
     denial: String,
 }
 
+/// Whether a call was made and run before in the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Time {
+    First,
+    /// Only the user can want it twice, whatever the rules say.
+    Again,
+}
+
 /// Nothing when the call may run, else its result.
-pub(super) async fn permit(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Result<(), ToolResult> {
+pub(super) async fn permit(
+    turn: &Turn,
+    spec: &ToolSpec,
+    call: &ToolCall,
+    time: Time,
+) -> Result<(), ToolResult> {
     let verdict = match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
-        Decision::Allow(rule) => Verdict::allowed(by_rule(turn, rule.as_ref())),
         Decision::Deny(rule) => Verdict::forbidden(turn, call, &rule),
-        Decision::Ask => ask(turn, spec, call).await,
+        Decision::Allow(rule) if time == Time::First => Verdict::allowed(by_rule(turn, rule.as_ref())),
+        Decision::Ask | Decision::Allow(_) => ask(turn, spec, call, time).await,
     };
     write_down(turn, call, spec.server.as_str(), verdict.decision, &verdict.reason)?;
     let outcome = match verdict.decision {
@@ -56,10 +69,10 @@ pub(super) fn write_down(
 }
 
 /// Asks the user and waits: for the answer, for a rule that answers in the meantime, or for cancel.
-async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Verdict {
+async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall, time: Time) -> Verdict {
     let mut changes = turn.input.permissions.changes();
     let mut answer = turn.questions.ask(&call.id);
-    let choices = match turn.input.permissions.is_guarded(call) {
+    let choices = match turn.input.permissions.is_guarded(call) || time == Time::Again {
         true => vec![Grant::Once],
         false => vec![Grant::Once, Grant::Conversation, Grant::Always],
     };
@@ -76,6 +89,7 @@ async fn ask(turn: &Turn, spec: &ToolSpec, call: &ToolCall) -> Verdict {
             _ = changes.changed() => {
                 match turn.input.permissions.decide(&turn.key.conversation, call, spec) {
                     Decision::Ask => {}
+                    Decision::Allow(_) if time == Time::Again => {}
                     Decision::Allow(rule) => {
                         tell(turn, call, PermissionAnswer::Allow { grant: Grant::Once });
                         break Verdict::allowed(by_rule(turn, rule.as_ref()));

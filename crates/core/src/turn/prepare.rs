@@ -7,10 +7,15 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::permit::{permit, write_down};
+use super::exposing::all_tools;
+use super::permit::{Time, permit, write_down};
+use super::repeats::{Key, Verdict};
 use super::run::Turn;
 use crate::event::EventKind;
-use crate::message::{ToolCall, ToolOutcome, ToolResult};
+use crate::exposure::index::{FINDER_QUERY, is_finder};
+use crate::exposure::relevant::find;
+use crate::ids::{ToolCallId, ToolName};
+use crate::message::{ResultNote, ToolCall, ToolOutcome, ToolResult};
 use crate::store::AuditDecision;
 use crate::tool::ToolSpec;
 use crate::validate::{MAX_ERRORS, SchemaFault, ValidationError, validate};
@@ -25,25 +30,118 @@ const SUGGESTED: usize = 5;
 pub(super) struct Ready {
     pub call: ToolCall,
     pub spec: ToolSpec,
+    pub key: Key,
 }
 
-/// The call when it may run, else its result.
-pub(super) async fn prepare(turn: &Turn, tools: &[ToolSpec], call: &ToolCall) -> Result<Ready, ToolResult> {
+/// What becomes of a call.
+pub(super) enum Prepared {
+    /// It runs.
+    Ready(Box<Ready>),
+    /// It does not; this is its result.
+    Settled(ToolResult),
+    /// The same call stands before it in this message: it gets the result of that one.
+    Twin(ToolCall, ToolCallId),
+}
+
+/// Decides about one call; `before` are those of the same message that run.
+pub(super) async fn prepare(
+    turn: &mut Turn,
+    tools: &[ToolSpec],
+    before: &[Ready],
+    call: &ToolCall,
+) -> Prepared {
     if turn.cancel.is_cancelled() {
-        return Err(ToolResult::of(call, ToolOutcome::Cancelled, "The user stopped before this call ran."));
+        let text = "The user stopped before this call ran.";
+        return Prepared::Settled(ToolResult::of(call, ToolOutcome::Cancelled, text));
     }
-    let Some(spec) = tools.iter().find(|spec| spec.name == call.tool) else {
-        return Err(unknown(turn, tools, call));
+    let key = Key::of(call);
+    if let Some(first) = twin(before, &key) {
+        return Prepared::Twin(call.clone(), first);
+    }
+    let all = all_tools(turn);
+    let mut spec = tools.iter().chain(all.iter().filter(|spec| turn.exposing.has_shown(&spec.name)));
+    let Some(spec) = spec.find(|spec| spec.name == call.tool).cloned() else {
+        return Prepared::Settled(not_offered(turn, &all, key, call));
     };
+    if is_finder(&spec.name, &all) {
+        return Prepared::Settled(found(turn, &all, call));
+    }
+    match allowed(turn, &spec, &key, call).await {
+        Ok(()) => Prepared::Ready(Box::new(Ready { call: call.clone(), spec, key })),
+        Err(result) => {
+            if result.note.is_none() && matches!(result.outcome, ToolOutcome::Denied | ToolOutcome::Failed) {
+                turn.repeats.note(key, spec.is_read_only(), false, &result);
+            }
+            Prepared::Settled(result)
+        }
+    }
+}
+
+/// The first of two equal calls in one message, when nothing between them changes anything.
+fn twin(before: &[Ready], key: &Key) -> Option<ToolCallId> {
+    let at = before.iter().rposition(|ready| ready.key == *key)?;
+    let unchanged = before[at + 1..].iter().all(|ready| ready.spec.is_read_only());
+    unchanged.then(|| before[at].call.id.clone())
+}
+
+/// Nothing when the call may run, else its result.
+async fn allowed(turn: &mut Turn, spec: &ToolSpec, key: &Key, call: &ToolCall) -> Result<(), ToolResult> {
     if let Err(wrong) = check_arguments(turn, spec, call).await {
         write_down(turn, call, spec.server.as_str(), AuditDecision::Refused, "wrong arguments")?;
+        turn.exposing.refused();
         return Err(wrong);
     }
-    permit(turn, spec, call).await?;
-    Ok(Ready { call: call.clone(), spec: spec.clone() })
+    match turn.repeats.judge(call, key) {
+        Verdict::Run => permit(turn, spec, call, Time::First).await,
+        Verdict::AskUser => permit(turn, spec, call, Time::Again).await,
+        Verdict::Held(result) => {
+            write_down(turn, call, spec.server.as_str(), AuditDecision::Refused, "repeated call")?;
+            Err(*result)
+        }
+    }
 }
 
-/// What the model is told of a tool that is not offered.
+/// A call of a tool whose definition the model does not have before it: it gets it next, when there is such a tool.
+fn not_offered(turn: &mut Turn, all: &[ToolSpec], key: Key, call: &ToolCall) -> ToolResult {
+    if !all.iter().any(|spec| spec.name == call.tool) {
+        let result = unknown(turn, all, call);
+        turn.exposing.refused();
+        turn.repeats.note(key, true, false, &result);
+        return result;
+    }
+    if let Err(failed) = write_down(turn, call, "", AuditDecision::Refused, "definition not shown yet") {
+        return failed;
+    }
+    turn.exposing.want([call.tool.clone()]);
+    let text = format!(
+        "`{}` was not run: its definition had not been shown. It is shown now; call it again with arguments that fit.",
+        call.tool
+    );
+    let result = ToolResult::of(call, ToolOutcome::Failed, text);
+    ToolResult { note: Some(ResultNote::DefinitionShown), ..result }
+}
+
+/// The answer to a search among the tools. No server is asked.
+fn found(turn: &mut Turn, all: &[ToolSpec], call: &ToolCall) -> ToolResult {
+    let text = call.arguments.get(FINDER_QUERY).and_then(Value::as_str).unwrap_or_default();
+    let names = find(all, text);
+    turn.exposing.refused();
+    let (outcome, text) = if names.is_empty() {
+        (
+            ToolOutcome::Failed,
+            "No tool of the list fits. Name one of the list, or use other words.".to_owned(),
+        )
+    } else {
+        let listed: Vec<&str> = names.iter().map(ToolName::as_str).collect();
+        (ToolOutcome::Succeeded, format!("The definitions of `{}` are shown now.", listed.join("`, `")))
+    };
+    turn.exposing.want(names);
+    let result = ToolResult { note: Some(ResultNote::Answered), ..ToolResult::of(call, outcome, text) };
+    turn.repeats.note(Key::of(call), true, false, &result);
+    result
+}
+
+/// What the model is told of a tool that there is not.
 fn unknown(turn: &Turn, tools: &[ToolSpec], call: &ToolCall) -> ToolResult {
     let (reason, text) = match turn.input.tools.withheld(&call.tool) {
         Some(why) => ("tool withheld", why),

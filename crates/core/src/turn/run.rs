@@ -10,13 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::asked::AskedQuestions;
 use super::execute::run_tool_calls;
+use super::exposing::{Exposing, offer};
 use super::handle::Questions;
 use super::journal::{Journal, store_error};
+use super::repeats::Repeats;
 use super::step::{OpenStep, stream_step};
 use super::{Place, TurnInput};
-use crate::event::{Event, TurnError, TurnErrorCode, TurnOutcome};
+use crate::event::{Event, EventKind, TurnError, TurnErrorCode, TurnOutcome};
+use crate::exposure::ExposureReason;
+use crate::fit::shorten::Cuts;
 use crate::ids::ToolCallId;
-use crate::store::TurnKey;
+use crate::store::{StoreError, StoredSummary, TurnKey};
 
 /// A turn that runs.
 pub(super) struct Turn {
@@ -28,6 +32,14 @@ pub(super) struct Turn {
     pub cancel: CancellationToken,
     /// The ids of all calls of the conversation.
     pub call_ids: HashSet<ToolCallId>,
+    /// What was offered to the model so far.
+    pub exposing: Exposing,
+    /// The calls so far.
+    pub repeats: Repeats,
+    /// What stands for the oldest messages.
+    pub summary: Option<StoredSummary>,
+    /// Tool results of which the model gets a part.
+    pub cuts: Cuts,
     /// The step whose reply is streaming; kept here so that a panic does not lose it.
     pub open_step: Option<OpenStep>,
     place: Place,
@@ -54,6 +66,10 @@ impl Turn {
             asked: handle.asked().clone(),
             cancel: handle.cancel_token().clone(),
             call_ids: HashSet::new(),
+            exposing: Exposing::default(),
+            repeats: Repeats::default(),
+            summary: None,
+            cuts: Cuts::default(),
             open_step: None,
             input,
             key,
@@ -78,19 +94,52 @@ impl Drop for Turn {
 }
 
 async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
-    let ids = turn.input.store.call_ids(&turn.key.conversation).map_err(|error| store_error(&error))?;
-    turn.call_ids.extend(ids);
+    remember(turn).map_err(|error| store_error(&error))?;
+    let mut asked_again = false;
     for step in 0..turn.input.max_steps {
-        let reply = stream_step(turn, step).await?;
+        let offer = offer(turn).await?;
+        let forced = offer.is_forced();
+        let reply = stream_step(turn, step, offer).await?;
         run_tool_calls(turn, &reply).await?;
         if turn.cancel.is_cancelled() || reply.message.incomplete {
             return Ok(TurnOutcome::Cancelled);
         }
-        if !reply.message.has_tool_calls() {
+        if reply.message.has_tool_calls() {
+            if forced {
+                return Ok(TurnOutcome::StepLimit);
+            }
+            watch_circles(turn);
+            continue;
+        }
+        let may_ask_again = !asked_again && step + 1 < turn.input.max_steps && turn.repeats.any();
+        if !(may_ask_again && reply.message.says_nothing()) {
             return Ok(TurnOutcome::Completed);
         }
+        asked_again = true;
+        turn.input.thinking.enabled = turn.input.thinking.enabled.and(Some(false));
+        turn.exposing.end_tools(ExposureReason::EmptyAnswer);
+        let message = "the model answered nothing after its tools; it is asked once more without them";
+        turn.journal.tell(EventKind::Notice { code: "empty_answer".to_owned(), message: message.to_owned() });
     }
     Ok(TurnOutcome::StepLimit)
+}
+
+/// What earlier turns left that this one goes on with.
+fn remember(turn: &mut Turn) -> Result<(), StoreError> {
+    let (store, conversation) = (&turn.input.store, &turn.key.conversation);
+    turn.call_ids.extend(store.call_ids(conversation)?);
+    turn.summary = store.summary(conversation)?;
+    turn.cuts = store.cuts(conversation)?;
+    Ok(())
+}
+
+/// A model that only makes calls which it made before has to answer.
+fn watch_circles(turn: &mut Turn) {
+    if turn.repeats.out_of_patience() {
+        turn.exposing.end_tools(ExposureReason::Repeating);
+        let message = "the model repeats its calls; it has to answer without tools now";
+        turn.journal.tell(EventKind::Notice { code: "repeating".to_owned(), message: message.to_owned() });
+    }
 }
 
 /// The words of a panic, as far as it has any.

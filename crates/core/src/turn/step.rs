@@ -10,12 +10,14 @@ use futures::stream::BoxStream;
 use tokio::time::{Instant, sleep_until};
 
 use super::assemble::Assembler;
-use super::journal::{Journal, store_error};
+use super::exposing::Offer;
+use super::fitting;
+use super::journal::Journal;
 use super::run::Turn;
 use crate::clock::Stopwatch;
-use crate::event::{EventKind, StepStats, TurnError, TurnErrorCode, TurnOutcome};
+use crate::event::{AnswerBound, EventKind, StepSettings, StepStats, TurnError, TurnErrorCode, TurnOutcome};
 use crate::message::AssistantMessage;
-use crate::model::{ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ToolChoice, ToolMode};
+use crate::model::{AnswerForm, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ToolChoice};
 use crate::tool::ToolSpec;
 
 /// How long a cancelled model may take to stop, and a finished one to end its stream.
@@ -41,17 +43,17 @@ pub(super) struct OpenStep {
     drafted_size: usize,
 }
 
-pub(super) async fn stream_step(turn: &mut Turn, step: u32) -> Result<Reply, TurnError> {
+pub(super) async fn stream_step(turn: &mut Turn, step: u32, offer: Offer) -> Result<Reply, TurnError> {
     turn.journal.check()?;
-    let tools = offered_tools(turn);
-    let request = request(turn, tools.clone())?;
-    let names = tools.iter().map(|spec| spec.name.clone()).collect();
+    let (request, fit) = fitting::request(turn, &offer).await?;
+    let offered = request.tool_choice != ToolChoice::None;
+    let tools = if offered { offer.tools } else { Vec::new() };
     turn.journal.tell(EventKind::StepStarted {
         step,
-        tools: names,
-        exposure: None,
-        settings: None,
-        fit: None,
+        tools: tools.iter().map(|spec| spec.name.clone()).collect(),
+        exposure: offer.exposure,
+        settings: Some(settings(turn, &request)),
+        fit,
     });
     turn.open_step = Some(OpenStep::new(step, turn));
     let stream = turn.input.model.stream(request, turn.cancel.clone());
@@ -61,26 +63,17 @@ pub(super) async fn stream_step(turn: &mut Turn, step: u32) -> Result<Reply, Tur
     Ok(Reply { message, tools })
 }
 
-fn offered_tools(turn: &Turn) -> Vec<ToolSpec> {
-    match turn.input.tool_mode {
-        ToolMode::Off => Vec::new(),
-        ToolMode::Native | ToolMode::Prompted => turn.input.tools.tools().to_vec(),
+fn settings(turn: &Turn, request: &ChatRequest) -> StepSettings {
+    StepSettings {
+        sampling: request.sampling.clone(),
+        thinking: request.thinking,
+        answer: match request.answer {
+            AnswerForm::Free => AnswerBound::Free,
+            AnswerForm::JsonSchema(_) => AnswerBound::JsonSchema,
+            AnswerForm::Grammar(_) => AnswerBound::Grammar,
+        },
+        context_length: turn.input.model.info().context_length,
     }
-}
-
-fn request(turn: &Turn, tools: Vec<ToolSpec>) -> Result<ChatRequest, TurnError> {
-    let input = &turn.input;
-    let messages = input.store.history(&turn.key.conversation).map_err(|error| store_error(&error))?;
-    Ok(ChatRequest {
-        conversation: turn.key.conversation.clone(),
-        system: input.system.clone(),
-        messages,
-        tools,
-        tool_choice: ToolChoice::Auto,
-        tool_mode: input.tool_mode,
-        sampling: input.sampling.clone(),
-        ..ChatRequest::default()
-    })
 }
 
 /// Takes the stream in until it ends: by itself, by an error, or because a cancelled model did not stop.

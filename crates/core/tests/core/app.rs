@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
 use lectern_core::{
-    Actor, ConversationId, Event, EventKind, ExposurePolicy, Message, PermissionAnswer, PermissionBook,
-    Policy, Sampling, Store, ToolCall, ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns,
-    UserMessage,
+    Actor, AnswerForm, ConversationId, EarlierTurns, Event, EventKind, ExposurePolicy, Message,
+    PermissionAnswer, PermissionBook, Policy, Sampling, Store, ThinkingOptions, ToolCall, ToolMode,
+    ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,7 @@ pub struct App {
     pub max_steps: u32,
     pub tool_mode: ToolMode,
     pub exposure: ExposurePolicy,
+    pub answer: AnswerForm,
 }
 
 impl App {
@@ -41,6 +42,7 @@ impl App {
             max_steps: 20,
             tool_mode: ToolMode::Native,
             exposure: ExposurePolicy::default(),
+            answer: AnswerForm::Free,
         }
     }
 
@@ -55,6 +57,10 @@ impl App {
             store: self.store.clone(),
             system: Some("Be brief.".to_owned()),
             sampling: Sampling::default(),
+            thinking: ThinkingOptions::default(),
+            answer: self.answer.clone(),
+            earlier_turns: EarlierTurns::Sent,
+            largest_context: None,
             tool_mode: self.tool_mode,
             exposure: self.exposure.clone(),
             max_steps: self.max_steps,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lectern_core::testing::{Beat, Behaviour, ScriptedModel, ScriptedTools, calls, fails, says, tool};
+use lectern_core::testing::{Beat, Behaviour, ScriptedTools, calls, fails, says, tool};
 use lectern_core::{
     Delta, EventKind, Message, ModelErrorCode, PermissionAnswer, StartError, ToolMode, ToolOutcome,
     TurnErrorCode, TurnOutcome,
@@ -28,7 +28,7 @@ fn failed(outcome: &TurnOutcome) -> TurnErrorCode {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_stops_calling_meets_the_limit() {
     let tools = ScriptedTools::new().with(tool("read", true), Behaviour::Answers("more"));
-    let mut app = App::with_model(ScriptedModel::new([calls("read", json!({}))]).repeating(), tools);
+    let mut app = App::start((0..9).map(|page| calls("read", json!({ "page": page }))), tools);
     app.max_steps = 5;
     assert_eq!(app.ask("go").await, TurnOutcome::StepLimit);
     assert_eq!(app.tools.calls().len(), 5);

@@ -84,7 +84,7 @@ async fn a_denied_tool_is_reported_to_the_model() {
 async fn an_answer_holds_for_as_long_as_it_was_given() {
     let tools = || ScriptedTools::new().with(tool("write", false), Behaviour::Answers("written"));
     for (grant, asked_again) in [(Grant::Once, true), (Grant::Conversation, false), (Grant::Always, false)] {
-        let script = [calls("write", json!({})), calls("write", json!({})), says("Done.")];
+        let script = [calls("write", json!({"n": 1})), calls("write", json!({"n": 2})), says("Done.")];
         let app = App::start(script, tools());
         let turn = app.send("write twice");
         answer(&turn, PermissionAnswer::Allow { grant }).await;
