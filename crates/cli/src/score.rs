@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use lectern_app::settings::Settings;
 use lectern_app::view::{Problem, SendRequest};
@@ -27,6 +28,8 @@ struct Verdict {
     question: Question,
     wrong: Option<String>,
     done: Done,
+    /// From the question to the first thing that the model wrote.
+    first: Option<Duration>,
 }
 
 /// Asks all questions and reports.
@@ -68,9 +71,10 @@ async fn put(
     let before = text();
     let request =
         SendRequest { conversation: None, text: question.question.clone(), ..SendRequest::default() };
+    let asked = Instant::now();
     let receipt = engine.send(request).await?;
     let mut events = engine.attach_turn(&receipt.turn, -1)?;
-    let (mut done, mut outcome) = (Done::default(), None);
+    let (mut done, mut outcome, mut first) = (Done::default(), None, None);
     loop {
         let event = tokio::select! {
             event = events.next() => event,
@@ -78,6 +82,9 @@ async fn put(
         };
         let Some(event) = event else { break };
         done.take(&event.kind);
+        if first.is_none() && writes(&event.kind) {
+            first = Some(asked.elapsed());
+        }
         if let EventKind::TurnFinished { outcome: how } = event.kind {
             outcome = Some(how);
         }
@@ -90,7 +97,22 @@ async fn put(
         }
         other => Some(format!("the turn ended otherwise: {other:?}")),
     };
-    Ok(Verdict { question, wrong, done })
+    Ok(Verdict { question, wrong, done, first })
+}
+
+fn writes(event: &EventKind) -> bool {
+    matches!(
+        event,
+        EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. } | EventKind::ToolCallDelta { .. }
+    )
+}
+
+/// Milliseconds from a question to what the model wrote first: in the middle, and at worst.
+fn first_written(verdicts: &[Verdict]) -> Option<(u128, u128)> {
+    let mut times: Vec<u128> =
+        verdicts.iter().filter_map(|verdict| Some(verdict.first?.as_millis())).collect();
+    times.sort_unstable();
+    Some((*times.get(times.len() / 2)?, *times.last()?))
 }
 
 fn options(score: &Score, home: &Home, folder: &Path) -> Result<EngineOptions, Problem> {
@@ -134,6 +156,7 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
         let questions: Vec<Value> = verdicts.iter().map(as_value).collect();
         let out = json!({
             "right": right, "asked": verdicts.len(), "kinds": as_map(&kinds), "languages": as_map(&languages),
+            "first_ms": first_written(verdicts).map(|(middle, worst)| json!({"median": middle, "worst": worst})),
             "reuse": {"known_tokens": known, "reused_tokens": reused}, "questions": questions,
         });
         data(&out.to_string());
@@ -145,6 +168,9 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
     if known > 0 {
         let share = reused as f64 / known as f64;
         data(&format!("reused   {reused} of {known} tokens that an earlier step had evaluated ({share:.3})"));
+    }
+    if let Some((middle, worst)) = first_written(verdicts) {
+        data(&format!("first    {middle} ms from question to first token (median), {worst} ms at worst"));
     }
     data(&format!("right    {right} of {}", verdicts.len()));
     right

@@ -16,12 +16,19 @@ const PATH_KEYS: [&str; 6] = ["path", "file", "filepath", "filename", "uri", "fi
 const QUESTION_KEYS: [&str; 4] = ["query", "q", "question", "search"];
 /// Required beside a path, arguments of these names are what is to be written there.
 const TEXT_KEYS: [&str; 6] = ["content", "contents", "text", "body", "data", "edits"];
+/// In their names, tools that are given a path and do not open it.
+const LOOKS: [&str; 6] = ["list", "dir", "tree", "info", "search", "find"];
 /// Stands in a list for the entries that were left out.
 const MORE: &str = "…";
 
 /// Whether an argument of this name is a path.
 pub(super) fn is_path_key(key: &str) -> bool {
     PATH_KEYS.contains(&key)
+}
+
+/// Whether lines that begin so make a list.
+pub(super) fn is_bullet(opener: &[u8]) -> bool {
+    opener.first().is_some_and(u8::is_ascii_punctuation)
 }
 
 /// Whether an argument of this name is what is searched for.
@@ -32,6 +39,8 @@ pub(super) fn is_question_key(key: &str) -> bool {
 /// The user's last message and what was called and answered since, and what had been answered before.
 pub(super) struct Sources {
     texts: Vec<Text>,
+    /// Whether the last thing that happened is that a note was opened which holds something.
+    opened: bool,
 }
 
 struct Text {
@@ -53,6 +62,10 @@ enum Origin {
     More,
     /// The name of a tool that does not write a text into a file.
     Reader,
+    /// What the answer about a note may begin with.
+    Opener,
+    /// What a call begins with.
+    Call,
 }
 
 /// A place in a text, and where the stretch that is copied ends at the latest.
@@ -76,31 +89,42 @@ impl Span {
 type Place = (usize, usize, bool);
 
 impl Sources {
-    pub(super) fn new(messages: &[Value], tools: &[Value]) -> Self {
+    /// `openers` are what a line begins with after which a path stands, `call` is what a call begins with.
+    pub(super) fn new(messages: &[Value], tools: &[Value], openers: &[Vec<u8>], call: &[u8]) -> Self {
         let last = messages.iter().rposition(|message| role(message) == Some("user")).unwrap_or(0);
-        let mut texts = Vec::new();
-        let mut calls: Vec<(&str, String)> = Vec::new();
         let earlier = messages[..last].iter().filter(|message| role(message) == Some("tool"));
-        texts.extend(earlier.filter_map(content).map(|text| Text::new(text, Origin::Earlier)));
+        let texts = earlier.filter_map(content).map(|text| Text::new(text, Origin::Earlier)).collect();
+        let mut sources = Self { texts, opened: false };
+        let mut calls: Vec<(&str, String)> = Vec::new();
         for message in &messages[last..] {
-            match role(message) {
-                Some("user") => texts.extend(content(message).map(|text| Text::new(text, Origin::User))),
-                Some("assistant") => calls.extend(paths_given(message)),
-                Some("tool") => {
-                    let Some(text) = content(message) else { continue };
+            match (role(message), content(message)) {
+                (Some("user"), Some(text)) => sources.texts.push(Text::new(text, Origin::User)),
+                (Some("assistant"), _) => calls.extend(paths_opened(message)),
+                (Some("tool"), Some(text)) => {
                     let id = message.get("tool_call_id").and_then(Value::as_str);
-                    let opened =
-                        calls.iter().filter(|(call, path)| Some(*call) == id && !text.contains(path));
-                    texts.extend(opened.map(|(_, path)| Text::new(path.clone(), Origin::Opened)));
-                    texts.extend(passages(&text).into_iter().map(|text| Text::new(text, Origin::Passage)));
-                    texts.push(Text::new(text, Origin::Tool));
+                    sources.add_answer(&text, calls.iter().filter(|(call, _)| Some(*call) == id));
                 }
-                Some(_) | None => {}
+                _ => {}
             }
         }
-        texts.push(Text::new(MORE.to_owned(), Origin::More));
-        texts.extend(readers(tools).map(|name| Text::new(name, Origin::Reader)));
-        Self { texts }
+        let openers = openers.iter().filter(|opener| !is_bullet(opener));
+        sources.texts.extend(openers.map(|opener| Text { bytes: opener.clone(), origin: Origin::Opener }));
+        sources.texts.push(Text { bytes: call.to_vec(), origin: Origin::Call });
+        sources.texts.push(Text::new(MORE.to_owned(), Origin::More));
+        sources.texts.extend(readers(tools).map(|name| Text::new(name, Origin::Reader)));
+        sources
+    }
+
+    /// What a tool answered to a call that was given these paths. An error begins with a line that names the path; a note
+    /// may do so in its title.
+    fn add_answer<'a>(&mut self, text: &str, given: impl Iterator<Item = &'a (&'a str, String)>) {
+        let before = self.texts.len();
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let opened = given.filter(|(_, path)| first.starts_with('#') || !first.contains(path));
+        self.texts.extend(opened.map(|(_, path)| Text::new(path.clone(), Origin::Opened)));
+        self.opened = self.texts.len() > before && !text.trim().is_empty();
+        self.texts.extend(passages(text).into_iter().map(|text| Text::new(text, Origin::Passage)));
+        self.texts.push(Text::new(text.to_owned(), Origin::Tool));
     }
 
     /// The byte at a place that is not at its end.
@@ -192,12 +216,23 @@ impl Sources {
         spans
     }
 
-    /// Whether a note was opened and nobody has named another path.
-    pub(super) fn is_all_opened(&self) -> bool {
+    /// What a reply may begin with after a note was opened: its path, an opener, or the next call while there is another
+    /// path to open. Nothing where anything may follow.
+    pub(super) fn beginnings(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        if self.opened {
+            spans.extend(self.opened());
+            spans.extend(self.collect(Origin::Opener, whole));
+            spans.extend(if self.is_all_opened() { Vec::new() } else { self.collect(Origin::Call, whole) });
+        }
+        spans
+    }
+
+    /// Whether nobody has named another path than those that were opened.
+    fn is_all_opened(&self) -> bool {
         let opened = self.opened();
-        let named = self.paths(&[]).into_iter().chain(self.collect(Origin::User, paths_of_user));
-        let known = |path: Span| opened.iter().any(|opened| self.text(path).ends_with(self.text(*opened)));
-        !opened.is_empty() && named.into_iter().all(known)
+        let mut named = self.paths(&[]).into_iter().chain(self.collect(Origin::User, paths_of_user));
+        named.all(|path| opened.iter().any(|opened| self.text(path).ends_with(self.text(*opened))))
     }
 
     /// The mark for entries that were left out.
@@ -257,16 +292,21 @@ fn readers(tools: &[Value]) -> impl Iterator<Item = String> {
     })
 }
 
-/// The paths in the arguments of a message's calls, each with the id of its call.
-fn paths_given(message: &Value) -> Vec<(&str, String)> {
+/// The paths in the arguments of a message's calls that read something, each with the id of its call.
+fn paths_opened(message: &Value) -> Vec<(&str, String)> {
     let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     let given = calls.filter_map(|call| {
         let id = call.get("id").and_then(Value::as_str)?;
-        let arguments = match call.get("function")?.get("arguments")? {
+        let function = call.get("function")?;
+        let name = function.get("name").and_then(Value::as_str)?.to_lowercase();
+        let arguments = match function.get("arguments")? {
             Value::String(text) => serde_json::from_str(text).ok()?,
             other => other.clone(),
         };
-        let (_, path) = arguments.as_object()?.iter().find(|(key, _)| is_path_key(key))?;
+        let arguments = arguments.as_object()?;
+        let other = LOOKS.iter().any(|look| name.contains(look))
+            || arguments.keys().any(|key| TEXT_KEYS.contains(&key.as_str()));
+        let (_, path) = arguments.iter().find(|(key, _)| !other && is_path_key(key))?;
         Some((id, path.as_str().filter(|path| !path.is_empty())?.to_owned()))
     });
     given.collect()

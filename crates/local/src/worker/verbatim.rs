@@ -12,7 +12,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 
-use super::sources::{Sources, is_path_key, is_question_key};
+use super::sources::{Sources, is_bullet, is_path_key, is_question_key};
 use scanner::{Scanner, Turn};
 use zone::{Kind, Zone};
 
@@ -28,6 +28,8 @@ pub(super) struct Vocabulary {
     openers: String,
     /// Empty for tokens that end a reply.
     pieces: Vec<Vec<u8>>,
+    /// Tokens that stand between messages: a reply does not speak for others.
+    marks: Vec<usize>,
 }
 
 impl Vocabulary {
@@ -39,7 +41,14 @@ impl Vocabulary {
             true => Vec::new(),
             false => vocab.token_to_piece(token, true, None),
         });
-        Some(Self { openers, pieces: pieces.collect() })
+        let pieces: Vec<_> = pieces.collect();
+        let is_mark = |index: &usize| {
+            let token = i32::try_from(*index).map(LlamaToken);
+            !pieces[*index].is_empty()
+                && token.is_ok_and(|token| vocab.token_to_piece(token, false, None).is_empty())
+        };
+        let marks = (0..pieces.len()).filter(is_mark).collect();
+        Some(Self { openers, pieces, marks })
     }
 
     /// Number of tokens.
@@ -54,6 +63,11 @@ impl Vocabulary {
 
     /// Makes unlikely what may not follow.
     pub(super) fn hold_back(&self, verbatim: &Verbatim, logits: &mut [f32]) {
+        for mark in &self.marks {
+            if let Some(logit) = logits.get_mut(*mark) {
+                *logit -= PENALTY;
+            }
+        }
         if !verbatim.is_strict() {
             return;
         }
@@ -87,18 +101,19 @@ impl Verbatim {
     /// For a reply to these messages. `openers` come from the model's file, one a line.
     fn new(openers: &str, messages: &[Value], tools: &[Value]) -> Self {
         let openers = openers.split('\n').filter(|opener| !opener.is_empty());
-        let sources = Sources::new(messages, tools);
+        let openers: Vec<_> = openers.map(|opener| opener.as_bytes().to_vec()).collect();
+        let sources = Sources::new(messages, tools, &openers, CALL);
         Self {
-            closed: if sources.is_all_opened() { vec![CALL[0]] } else { Vec::new() },
+            zone: Zone::new(Kind::Path, sources.beginnings()),
             sources,
-            openers: openers.map(|opener| opener.as_bytes().to_vec()).collect(),
+            openers,
             written: Vec::new(),
             line: 0,
             call: None,
-            zone: None,
             path: None,
             quoted: Vec::new(),
             named: Vec::new(),
+            closed: Vec::new(),
         }
     }
 
@@ -140,7 +155,7 @@ impl Verbatim {
         if self.written.ends_with(CALL) {
             self.call = Some(Scanner::default());
             self.zone = None;
-        } else if self.zone.is_none() {
+        } else if self.zone.as_ref().is_none_or(|zone| zone.kind() == Kind::Path && zone.is_whole()) {
             self.begin_in_line(byte);
         }
     }
@@ -182,7 +197,7 @@ impl Verbatim {
             }
             self.zone = Zone::new(Kind::Path, places);
             self.path = Some(self.written.len());
-        } else if byte == b'/' {
+        } else if byte == b'/' && self.zone.is_none() {
             self.zone = Zone::new(Kind::Path, self.sources.paths_begun(line));
         }
     }
@@ -209,7 +224,7 @@ impl Verbatim {
             self.zone = None;
         }
         self.path = None;
-        self.closed.retain(|byte| *byte == CALL[0]);
+        self.closed.clear();
         if self.zone.is_none() && !self.quoted.is_empty() && self.sources.lines(&self.quoted).is_empty() {
             self.closed.push(b'>');
         }
@@ -218,11 +233,6 @@ impl Verbatim {
                 .extend(self.openers.iter().filter(|opener| is_bullet(opener)).map(|opener| opener[0]));
         }
     }
-}
-
-/// Whether lines that begin so make a list.
-fn is_bullet(opener: &[u8]) -> bool {
-    opener.first().is_some_and(u8::is_ascii_punctuation)
 }
 
 #[cfg(test)]

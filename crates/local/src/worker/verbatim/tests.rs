@@ -109,7 +109,8 @@ fn a_quotation_goes_on_line_by_line_and_ends_with_its_passage() {
     let whole = after("> a\n> b\n>\n> a");
     assert!(whole.allows(b"") && whole.allows(b"\n\nSo"), "the same line stands twice");
     assert!(!whole.allows(b"\n>"), "the passage is over");
-    assert!(!after("> a\n> b\n>\n> a\n").allows(b">"));
+    let line = after("> a\n> b\n>\n> a\n");
+    assert!(!line.allows(b">") && !line.allows(b"So") && line.allows(b"\n") && line.allows(b""));
 }
 
 #[test]
@@ -159,18 +160,26 @@ fn an_answer_is_from_the_note_that_was_opened() {
 }
 
 #[test]
-fn what_was_asked_for_is_opened_once() {
-    let opened = |question: &str| {
-        let call = json!({"id": "c", "function": {"name": "n__read", "arguments": {"path": "A.md"}}});
+fn after_a_note_was_opened_comes_its_path_or_what_else_was_asked_for() {
+    let called = |tool: &str, path: &str, question: &str, result: &str| {
+        let call = json!({"id": "c", "function": {"name": tool, "arguments": {"path": path}}});
         let messages = json!([
             {"role": "user", "content": question},
             {"role": "assistant", "content": null, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c", "content": "Text."},
+            {"role": "tool", "tool_call_id": "c", "content": result},
         ]);
         after(messages, "")
     };
-    assert!(!opened("Read A.md").allows(CALL) && opened("Read A.md").allows(b"A.md says"));
-    assert!(opened("Read A.md and B.md").allows(CALL));
+    let one = called("n__read", "A.md", "Read A.md", "Text.");
+    assert!(one.allows(b"A.md says") && one.allows(b"From A") && !one.allows(CALL) && !one.allows(b"B"));
+    assert!(called("n__read", "A.md", "Read A.md and B.md", "Text.").allows(CALL));
+    assert!(!called("n__read", "A.md", "Read A.md", " \n").is_strict(), "nothing to quote");
+    assert!(!called("n__read", "A.md", "Read A.md", "No note A.md").is_strict(), "it was not opened");
+    assert!(!called("n__read", "A b", "Read A b", "# A b\nText of A b.").allows(CALL), "its title");
+    assert!(!called("n__list", "A", "List A", "- A/b.md").is_strict());
+    let mut begun = called("n__read", "A.md", "Read A.md", "Text.");
+    begun.push(b"From ");
+    assert!(begun.allows(b"A.md:") && !begun.allows(b"B.md"));
 }
 
 #[test]

@@ -122,7 +122,8 @@ impl Zone {
 fn step(kind: Kind, place: Span, started: bool, byte: u8, sources: &Sources) -> Step {
     let line_begins = kind == Kind::Quote && started && sources.after_line(place);
     if line_begins && byte != b'>' {
-        return Step::Left;
+        // Without a blank line Markdown would count what follows as quoted.
+        return if byte == b'\n' { Step::Left } else { Step::Against };
     }
     if place.at == place.end {
         return if kind == Kind::Path && started { Step::Left } else { Step::Against };
