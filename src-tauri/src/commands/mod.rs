@@ -4,6 +4,7 @@
 
 mod app;
 mod conversations;
+mod generation;
 mod imports;
 mod library;
 mod models;
@@ -65,6 +66,13 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         library::pause_download,
         library::resume_download,
         library::cancel_download,
+        generation::generation,
+        generation::set_model_generation,
+        generation::set_conversation_generation,
+        generation::reset_model_generation,
+        generation::reset_conversation_generation,
+        generation::save_preset,
+        generation::delete_preset,
         vaults::add_vault,
         vaults::remove_vault,
         vaults::read_note,

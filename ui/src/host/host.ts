@@ -12,6 +12,7 @@ import type {
   VaultView,
 } from "../bindings/app";
 import type { Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
+import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
 import type { OfferHost, ServerHost } from "./servers";
 
@@ -19,7 +20,7 @@ import type { OfferHost, ServerHost } from "./servers";
 export type OnEvents = (events: Event[]) => void;
 
 /** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
-export interface Host extends ServerHost, OfferHost, ModelHost {
+export interface Host extends ServerHost, OfferHost, ModelHost, GenerationHost {
   appView(): Promise<AppView>;
   /** News that belongs to no turn, for as long as the window lives. */
   subscribe(onNews: (news: AppNews) => void): Promise<void>;

@@ -4,6 +4,7 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import type { AppNews, DoctorCheck, DropNews } from "../bindings/app";
 import type { Event } from "../bindings/core";
 import type { Host } from "./host";
+import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
 import type { OfferHost, ServerHost } from "./servers";
 
@@ -31,6 +32,7 @@ export function tauriHost(): Host {
     readNote: (server, path) => invoke("read_note", { server, path }),
 
     ...models(),
+    ...generation(),
     ...servers(),
     ...offers(),
 
@@ -64,6 +66,19 @@ function models(): ModelHost {
     pauseDownload: (id) => invoke("pause_download", { id }),
     resumeDownload: (id) => invoke("resume_download", { id }),
     cancelDownload: (id) => invoke("cancel_download", { id }),
+  };
+}
+
+function generation(): GenerationHost {
+  return {
+    generation: (model, conversation) => invoke("generation", { model, conversation }),
+    setModelGeneration: (model, changes) => invoke("set_model_generation", { model, changes }),
+    setConversationGeneration: (conversation, changes) =>
+      invoke("set_conversation_generation", { conversation, changes }),
+    resetModelGeneration: (model) => invoke("reset_model_generation", { model }),
+    resetConversationGeneration: (conversation) => invoke("reset_conversation_generation", { conversation }),
+    savePreset: (name, settings) => invoke("save_preset", { name, settings }),
+    deletePreset: (name) => invoke("delete_preset", { name }),
   };
 }
 

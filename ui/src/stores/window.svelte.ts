@@ -17,6 +17,8 @@ export interface NotePlace {
 export class Floating {
   overlay = $state<Overlay>(null);
   note = $state.raw<NotePlace | null>(null);
+  /** Whether the settings of answers lie beside the conversation. */
+  answers = $state(false);
   /** The row of the trace that is open: `step:TURN:0` or `call:TURN:ID`. */
   traceRow = $state<string | null>(null);
   /** Under 760 px the list lies over the page. */

@@ -15,7 +15,7 @@ import type { Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core
 import type { Host, OnEvents } from "../host";
 import { FakeOffers } from "./offers";
 import { Player, type Pace } from "./player";
-import { FakeModels } from "./modelhost";
+import { FakeGeneration } from "./generation";
 import { problem } from "./serverhost";
 import { sceneOf, type Scene } from "./scenes";
 import { scriptFor } from "./scripts";
@@ -29,7 +29,7 @@ interface Kept {
   deleted: boolean;
 }
 
-export class FakeHost extends FakeModels implements Host {
+export class FakeHost extends FakeGeneration implements Host {
   #kept: Kept[] = [];
   readonly #scene: Scene;
   readonly #offers: FakeOffers;
@@ -90,6 +90,12 @@ export class FakeHost extends FakeModels implements Host {
     await player.play(script);
     kept.summary = { ...kept.summary, running: false };
     if (pace === "live") this.#tellConversations();
+  }
+
+  protected override begin(): string {
+    const { id } = this.#begin("", Date.now()).summary;
+    this.#tellConversations();
+    return id;
   }
 
   #tellConversations(): void {

@@ -28,6 +28,15 @@ export const ACTIONS: readonly Action[] = [
   { label: "settings.models", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("models") },
   { label: "settings.servers", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("servers") },
   { label: "settings.vaults", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("vaults") },
+  {
+    label: "answers.button",
+    keys: null,
+    run: (lectern) => {
+      lectern.route.back();
+      lectern.floating.answers = true;
+    },
+  },
+  { label: "models.get", keys: null, run: (lectern) => lectern.openSettings("models", ["get"]) },
   { label: "models.add", keys: null, run: (lectern) => void lectern.attempt(() => lectern.host.addModel()) },
   { label: "vaults.add", keys: null, run: (lectern) => void lectern.attempt(() => lectern.host.addVault()) },
   { label: "list.toggle", keys: "Mod+B", run: (lectern) => lectern.prefs.toggleList() },
