@@ -201,6 +201,11 @@ pub enum SpeedError {
         /// The type that was asked for.
         kind: KvType,
     },
+    /// llama.cpp's helper for it serves one conversation only, and ours keeps several in one cache.
+    #[error(
+        "guessing with the model's own layers (multi-token prediction) is not offered yet: switch `mtp` off"
+    )]
+    NoMtp,
     /// Not a number of threads.
     #[error("a model needs at least one thread")]
     NoThreads,
@@ -211,6 +216,9 @@ impl SpeedOptions {
     pub fn check(&self, head_of_keys: u32, head_of_values: u32) -> Result<(), SpeedError> {
         if self.threads == Some(0) || self.batch_threads == Some(0) {
             return Err(SpeedError::NoThreads);
+        }
+        if self.mtp {
+            return Err(SpeedError::NoMtp);
         }
         if let Some(values) = self.values
             && values.is_quantised()

@@ -351,6 +351,8 @@ fn as_q4(values: &[i8]) -> Vec<u8> {
 /// Blocks of `block_q6_K` (ggml-common.h): low nibbles, high pairs of bits, 16 scales (all one), one scale.
 fn as_q6(values: &[i8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(values.len() / 256 * 210);
+    // The narrower the model, the louder, so that it is as sure of the next word.
+    let scale = half(1.4 / values.len() as f32);
     for block in values.chunks_exact(256) {
         let raw: Vec<u8> = block.iter().map(|value| (value + 32) as u8).collect();
         let (first, second) = raw.split_at(128);
@@ -363,7 +365,7 @@ fn as_q6(values: &[i8]) -> Vec<u8> {
             }));
         }
         out.extend([1u8; 16]);
-        out.extend(half(7e-4));
+        out.extend(scale);
     }
     out
 }

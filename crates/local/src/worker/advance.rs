@@ -22,6 +22,20 @@ impl Session<'_> {
         Some(Guesses::of(&self.slots[index].tokens))
     }
 
+    /// What the small model guesses, where the conversation gives nothing.
+    pub(super) fn drafted(
+        &mut self,
+        index: usize,
+        found: &[LlamaToken],
+        room: usize,
+    ) -> Option<Vec<LlamaToken>> {
+        if !found.is_empty() || !self.rewinds() {
+            return None;
+        }
+        let tokens = &self.slots[index].tokens;
+        self.draft.as_mut().map(|draft| draft.next(tokens, room)).filter(|guesses| !guesses.is_empty())
+    }
+
     /// Evaluates the last token of a slot and guesses. None when it was cancelled.
     pub(super) fn advance(
         &mut self,

@@ -4,6 +4,7 @@
 
 use std::ffi::CString;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -44,6 +45,15 @@ pub(super) fn load_model(
         }
         WorkerError::Load { reason: with_log(&error.to_string()) }
     })
+}
+
+/// Loads another file beside it.
+pub(super) fn load_file(
+    path: &Path,
+    backend: &LlamaBackend,
+) -> Result<LlamaModel, llama_cpp_2::LlamaModelLoadError> {
+    let _ = recent_log();
+    LlamaModel::load_from_file(backend, path, &LlamaModelParams::default())
 }
 
 /// How the file comes into memory, and which layers go to a graphics processor.

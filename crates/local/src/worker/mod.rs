@@ -11,6 +11,7 @@ mod asked;
 mod backends;
 mod constraint;
 mod continuity;
+mod draft;
 mod guess;
 mod history;
 mod keep;
@@ -40,6 +41,7 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use crate::native::{Templates, capture_log};
 use crate::parse::parse_with;
 use crate::protocol::{Event, Generate, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+use draft::{Draft, load_draft};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
@@ -92,6 +94,13 @@ fn run_model(
         output.send(&Event::Failed { job: load.job, error });
         return requests.recv().ok();
     }
+    let draft = match load_draft(load, &model, backend) {
+        Ok(draft) => draft,
+        Err(error) => {
+            output.send(&Event::Failed { job: load.job, error });
+            return requests.recv().ok();
+        }
+    };
     let mut session = match Session::new(&model, load, &ABORT, output) {
         Ok(session) => session,
         Err(error) => {
@@ -100,6 +109,15 @@ fn run_model(
             return requests.recv().ok();
         }
     };
+    if let Some(draft) = &draft {
+        match Draft::new(draft, load, ABORT.flag()) {
+            Ok(draft) => session.draft = Some(draft),
+            Err(error) => {
+                output.send(&Event::Failed { job: load.job, error });
+                return requests.recv().ok();
+            }
+        }
+    }
     output.send(&Event::Loaded { job: load.job, context: session.context_size() });
     let next = serve(&mut session, requests, output);
     session.save_all();

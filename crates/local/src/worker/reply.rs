@@ -79,6 +79,7 @@ impl Reply<'_, '_> {
                 continue;
             }
             let room = (limit - usage.generated) as usize;
+            self.judge(&batch);
             match self.next_batch(room)? {
                 Some(next) => batch = next,
                 None => return Ok(Finish::Cancelled),
@@ -99,7 +100,18 @@ impl Reply<'_, '_> {
             Some(guesses) => guesses.next(self.session.pace.worth(guesses.matched(), room)),
             None => Vec::new(),
         };
-        self.session.advance(self.index, next)
+        let (next, drafted) = match self.session.drafted(self.index, &next, room) {
+            Some(drafted) => (drafted, true),
+            None => (next, false),
+        };
+        let evaluated = self.session.advance(self.index, next)?;
+        Ok(evaluated.map(|batch| Batch { drafted, ..batch }))
+    }
+
+    fn judge(&mut self, batch: &Batch) {
+        if let Some(draft) = self.session.draft.as_mut().filter(|_| batch.drafted) {
+            draft.judge(batch.guesses.len(), batch.right);
+        }
     }
 
     /// Parses and sends what is new, unless parsing would take too large a share of the time. A forced call is
@@ -205,11 +217,13 @@ pub(super) struct Batch {
     guesses: Vec<LlamaToken>,
     /// Guesses that were right so far.
     right: usize,
+    /// Whether the small model made them.
+    drafted: bool,
 }
 
 impl Batch {
     pub(super) fn of(guesses: Vec<LlamaToken>) -> Self {
-        Self { guesses, right: 0 }
+        Self { guesses, right: 0, drafted: false }
     }
 
     /// The token whose logits say what comes next.

@@ -9,6 +9,7 @@ use llama_cpp_2::model::LlamaModel;
 
 use super::asked::Asked;
 use super::constraint::{held_prompt, sampler_of};
+use super::draft::Draft;
 use super::guess::Pace;
 use super::keep::Keep;
 use super::output::{Abort, Output};
@@ -44,6 +45,8 @@ pub(super) struct Session<'model> {
     pub(super) abort: &'static Abort,
     /// What guessing costs and brings.
     pub(super) pace: Pace,
+    /// A small model that guesses too.
+    pub(super) draft: Option<Draft<'model>>,
     /// Whether the cache may hold guesses beyond what its slot counts.
     pub(super) unsure: bool,
     /// There when the model asks to be held to what it has read.
@@ -83,6 +86,7 @@ impl<'model> Session<'model> {
             asked: Asked::default(),
             abort,
             pace: Pace::new(load.speed.lookup, load.speed.guesses),
+            draft: None,
             unsure: false,
             vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,

@@ -72,6 +72,53 @@ async fn the_text_is_the_same_with_and_without_guesses() {
     assert!(right > 100, "{right} guesses were right: too few to show anything");
 }
 
+/// A model and a draft model, in a folder of their own.
+async fn with_draft(large: &[u8], draft: &[u8]) -> (Fixture, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, small) = (folder.path().join("large.gguf"), folder.path().join("small.gguf"));
+    std::fs::write(&path, large).unwrap();
+    std::fs::write(&small, draft).unwrap();
+    let speed = SpeedOptions { lookup: Lookup::Off, draft: Some(small), ..SpeedOptions::default() };
+    (model_with(&path, LocalOptions { speed, ..LocalOptions::default() }).await, folder)
+}
+
+#[tokio::test]
+async fn a_draft_model_changes_nothing_but_the_pace() {
+    let plain = fixture(5, Lookup::Off).await;
+    let (drafted, _folder) = with_draft(&Recipe::seeded(5).bytes(), &Recipe::seeded(6).bytes()).await;
+    for ask_for in in_every_way(3) {
+        let expected = ask(&plain.model, ask_for.clone()).await;
+        assert_eq!(shown(&ask(&drafted.model, ask_for).await), shown(&expected));
+    }
+    // A model that is sure of each word guesses rightly for itself.
+    let quoting = QuotingModel::new(Size::Small);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    quoting.write(file.path()).unwrap();
+    let bytes = std::fs::read(file.path()).unwrap();
+    let (sure, _folder) = with_draft(&bytes, &bytes).await;
+    let reply = ask(
+        &sure.model,
+        ChatRequest {
+            sampling: Sampling { temperature: Some(0.0), max_tokens: Some(400), ..Sampling::default() },
+            ..request("Nothing to quote.")
+        },
+    )
+    .await;
+    assert_eq!(reply.text.trim(), format!("\" {}", quoting.quoted().join(" ")));
+    assert!(reply.usage.right_guesses.unwrap_or(0) > 50, "{:?}", reply.usage);
+}
+
+#[tokio::test]
+async fn a_draft_model_of_another_vocabulary_is_refused() {
+    let other = Recipe { more_tokens: vec!["<|more|>".to_owned()], ..Recipe::default() };
+    let (fixture, _folder) = with_draft(&Recipe::seeded(5).bytes(), &other.bytes()).await;
+    let error = ask(&fixture.model, request("Hello")).await.error.unwrap();
+    assert!(error.message.contains("268 tokens") && error.message.contains("267"), "{}", error.message);
+    let (fixture, _folder) = with_draft(&Recipe::seeded(5).bytes(), b"no model").await;
+    let error = ask(&fixture.model, request("Hello")).await.error.unwrap();
+    assert!(error.message.contains("small.gguf"), "{}", error.message);
+}
+
 #[tokio::test]
 async fn a_quotation_is_guessed_and_other_words_are_not() {
     let folder = tempfile::tempdir().unwrap();
