@@ -127,7 +127,15 @@ impl Running {
         self.remark(&tool, &result, &reply);
         let outcome = if result.is_error { ToolOutcome::Failed } else { ToolOutcome::Succeeded };
         let CallResult { content, structured, sources, .. } = result;
-        ToolResult { call: self.call.id, tool: self.call.tool, outcome, content, structured, sources, note: None }
+        ToolResult {
+            call: self.call.id,
+            tool: self.call.tool,
+            outcome,
+            content,
+            structured,
+            sources,
+            note: None,
+        }
     }
 
     /// What the trace should say about a result beside the result itself.
