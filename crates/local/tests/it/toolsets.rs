@@ -116,10 +116,11 @@ async fn a_thousand_calls_of_real_tools_are_valid() {
         && (patient || tally.valid() < 100 || began.elapsed() < Duration::from_secs(60))
     {
         let of_server = &tools[seed as usize % tools.len()];
+        let visit = seed as usize / tools.len();
         // Each tool gets its turn, and now and then the model chooses.
-        let choice = match seed % 4 {
+        let choice = match visit % 4 {
             0 => ToolChoice::Required,
-            _ => ToolChoice::Tool(of_server[seed as usize / tools.len() % of_server.len()].name.clone()),
+            _ => ToolChoice::Tool(of_server[visit * 3 / 4 % of_server.len()].name.clone()),
         };
         tally.call(&fixture, of_server, choice, seed).await;
         seed += 1;
