@@ -144,7 +144,9 @@ python_servers() {
 # executables look for them (crates/local/build.rs and worker/backends.rs name the places).
 build_fast() {
     local plan=$TARGET/build.json out
-    cargo build --release --workspace "${FAST[@]}" --message-format=json-render-diagnostics "$@" >"$plan"
+    # Nothing is downloaded by llama.cpp here, so its libraries need not ask for OpenSSL.
+    CMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON \
+        cargo build --release --workspace "${FAST[@]}" --message-format=json-render-diagnostics "$@" >"$plan"
     out=$(sed -n '/"build-script-executed"/{/llama-cpp-sys-2/s/.*"out_dir":"\([^"]*\)".*/\1/p}' "$plan" | tail -n 1)
     rm "$plan"
     stage_libraries "$out" "$TARGET/lib/lectern"

@@ -40,12 +40,15 @@ fn warn_of_slow_builds() {
     }
 }
 
-/// A build with libraries finds them where they are installed, and beside the executable.
+/// A build with libraries finds them where they are installed, and beside the executable. An old-fashioned RPATH, for
+/// it holds for the libraries that those libraries need, too; a RUNPATH does not.
 fn link_to_neighbours() {
     let on_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
     if std::env::var_os("CARGO_FEATURE_PORTABLE_CPU").is_some() && on_linux {
-        println!("cargo:rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/../lib/lectern:$ORIGIN");
-        println!("cargo:rustc-link-arg-benches=-Wl,-rpath,$ORIGIN/../../lib/lectern:$ORIGIN");
+        println!("cargo:rustc-link-arg-bins=-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib/lectern:$ORIGIN");
+        println!(
+            "cargo:rustc-link-arg-benches=-Wl,--disable-new-dtags,-rpath,$ORIGIN/../../lib/lectern:$ORIGIN"
+        );
     }
 }
 

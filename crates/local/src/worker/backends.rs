@@ -33,7 +33,6 @@ fn place() -> Option<PathBuf> {
 }
 
 /// The kind of processor that the chosen library is for, e.g. `zen4`; none when it is linked in.
-#[expect(dead_code, reason = "shown with the devices")]
 pub(super) fn chosen() -> Option<String> {
     kind_in(&std::fs::read_to_string("/proc/self/maps").ok()?)
 }

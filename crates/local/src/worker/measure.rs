@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
+use super::backends;
 use super::session::{CHUNK, Session};
 use crate::measure::{Device, DeviceKind, Measure};
 use crate::native::{Context, ContextOptions, DecodeError, Row};
@@ -33,12 +34,20 @@ pub(super) fn devices() -> Vec<Device> {
         Some(Device {
             kind: kind(device.device_type)?,
             name: device.name,
-            description: device.description,
+            description: described(device.description, device.device_type),
             memory_total: device.memory_total as u64,
             memory_free: device.memory_free as u64,
         })
     })
     .collect()
+}
+
+/// Of a processor also which of llama.cpp's kinds of code runs on it, where there is a choice.
+fn described(description: String, kind: LlamaBackendDeviceType) -> String {
+    match (kind, backends::chosen()) {
+        (LlamaBackendDeviceType::Cpu, Some(code)) => format!("{description} (code for {code})"),
+        _ => description,
+    }
 }
 
 /// Reads a prompt, then writes the likeliest tokens until the time is over.
