@@ -7,6 +7,8 @@ FAILED=0
 SKIPPED=0
 LAST=
 LINES=()
+# What failed, as `NAME<tab>FORMAT<tab>LOG<tab>REPORT` for scripts/failed.mjs.
+MISSED=()
 
 # record NAME PASSED FAILED SKIPPED SECONDS
 record() {
@@ -15,6 +17,11 @@ record() {
     SKIPPED=$((SKIPPED + $4))
     LAST=$([ "$3" -eq 0 ] && echo passed || echo failed)
     LINES+=("$(printf '%-62s %5d passed %3d failed %3d skipped %5ds' "$1" "$2" "$3" "$4" "$5")")
+}
+
+# failed_part NAME FORMAT LOG [REPORT]: what was recorded last is told about at the end when it failed.
+failed_part() {
+    [ "$LAST" = passed ] || MISSED+=("$1"$'\t'"$2"$'\t'"$3"$'\t'"${4:-}")
 }
 
 skipped() {
@@ -36,6 +43,7 @@ check() {
     else
         echo "FAILED $name (log: $log)"
         record "$name" 0 1 0 $((SECONDS - begin))
+        failed_part "$name" check "$log"
     fi
 }
 
@@ -55,6 +63,7 @@ vitest() {
     fi
     # shellcheck disable=SC2086
     record "$name" $counts $((SECONDS - begin))
+    failed_part "$name" vitest "$(log_of "$name")" "$report"
 }
 
 # cargo_tests NAME [ARGUMENT...]: counts from libtest's lines; a test program that died counts as one failure.
@@ -74,6 +83,7 @@ cargo_tests() {
         }' "$log")
     # shellcheck disable=SC2086
     record "$name" $counts $((SECONDS - begin))
+    failed_part "$name" cargo "$log"
 }
 
 # node_checks NAME FOLDER SCRIPT ARGUMENT...: counts the `ok` and `not ok` lines of a script in tests/FOLDER. One that
@@ -88,6 +98,7 @@ node_checks() {
     missed=$(grep -c '^not ok ' "$log") || true
     [ "$missed" -eq 0 ] || failed=$missed
     record "$name" "$(grep -c '^ok ' "$log")" "$failed" 0 $((SECONDS - begin))
+    failed_part "$name" lines "$log"
 }
 
 # client_checks NAME SCRIPT SERVER...: other people's clients; they stop at the first check that fails.
@@ -97,11 +108,33 @@ client_checks() {
     node_checks "$name" clients "$@"
 }
 
+# The counts are the last line; when something failed, its names stand before them, and before those its logs' ends.
 summary() {
     printf '\n'
     printf '%s\n' "${LINES[@]}"
     printf 'in %d min %d s; logs and screenshots are in %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$RESULTS"
+    [ ${#MISSED[@]} -eq 0 ] || tell_failed
     printf '%d passed, %d failed' "$PASSED" "$FAILED"
     [ "$SKIPPED" -eq 0 ] || printf ', %d skipped' "$SKIPPED"
     printf '\n'
 }
+
+tell_failed() {
+    local part name format log report
+    for part in "${MISSED[@]}"; do
+        part_of "$part"
+        printf '\n==== FAILED: %s (%s)\n' "$name" "$log"
+        node scripts/failed.mjs words "$format" "$log" "$report" || tail -n 60 "$log"
+    done
+    printf '\n==== What failed:\n'
+    for part in "${MISSED[@]}"; do
+        part_of "$part"
+        printf '%s\n' "$name"
+        node scripts/failed.mjs names "$format" "$log" "$report" | sed '/^$/d; s/^/    /' || true
+    done
+    printf '\n'
+}
+
+# part_of PART: into name, format, log and report of the caller. An empty field in the middle would be swallowed by
+# read, so the report, which may be missing, stands last.
+part_of() { IFS=$'\t' read -r name format log report <<<"$1"; }

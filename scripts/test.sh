@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds once, runs every test, and ends with one line: `N passed, N failed`.
+# Installs what the tests need, builds once, runs every test, and ends with one line: `N passed, N failed`; what failed
+# is named before it.
 . "$(dirname "$0")/common.sh"
 . scripts/count.sh
 
@@ -18,6 +19,7 @@ npm_ci ui
 npm_ci tests/clients
 python_servers
 npm_ci tests/conformance
+check "runner: failed tests are named" node --test scripts/failed.test.mjs
 check "ui: types and markup" npm run --silent --prefix ui check
 vitest "ui: tests" ui-tests npm test --silent --prefix ui
 if has_script ui test:browser && command -v chromium >/dev/null; then
