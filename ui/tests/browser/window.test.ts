@@ -18,7 +18,10 @@ it("conversations are found, renamed, deleted, and brought back", async () => {
   );
   await page.keyboard.press("Control+f");
   await page.keyboard.type("昆明");
-  expect(await list.locator("[data-row]").allInnerTexts()).toEqual(["昆明的旅馆"]);
+  await eventually(
+    () => list.locator("[data-row]").allInnerTexts(),
+    (seen) => expect(seen).toEqual(["昆明的旅馆"]),
+  );
   await page.keyboard.press("Escape");
   await page.locator("header h1 button").click();
   await page.keyboard.type("A hat in Oslo");
