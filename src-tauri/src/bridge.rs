@@ -121,6 +121,7 @@ fn is_delta(kind: &EventKind) -> bool {
         | EventKind::QuestionAnswered { .. }
         | EventKind::SampleFinished { .. }
         | EventKind::ToolFinished { .. }
+        | EventKind::Retrying { .. }
         | EventKind::Notice { .. }
         | EventKind::TurnFinished { .. } => false,
     }

@@ -86,6 +86,7 @@ pub async fn turn(
             | EventKind::QuestionAnswered { .. }
             | EventKind::SampleFinished { .. }
             | EventKind::ToolFinished { .. }
+            | EventKind::Retrying { .. }
             | EventKind::Notice { .. } => {}
         }
     }

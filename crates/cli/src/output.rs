@@ -87,6 +87,10 @@ impl<O: Write, E: Write> Printer<O, E> {
                 let (read, written) = (stats.usage.prompt_tokens, stats.usage.generated_tokens);
                 self.line(DIM, &format!("← {model} wrote a reply for the server ({read} + {written} tokens)"))
             }
+            EventKind::Retrying { after_ms, message, .. } => {
+                let seconds = after_ms.div_ceil(1_000);
+                self.line(YELLOW, &format!("! {}; again in {seconds} s", one_line(message, SHOWN)))
+            }
             EventKind::Notice { message, .. } => {
                 self.line(YELLOW, &format!("! {}", one_line(message, SHOWN)))
             }

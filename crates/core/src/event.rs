@@ -83,6 +83,18 @@ pub enum EventKind {
         /// Tokens that the cache already held.
         reused: u32,
     },
+    /// The provider gave no reply for now; it is asked again after a pause. Cancel ends the pause.
+    Retrying {
+        /// Milliseconds until then.
+        #[ts(type = "number")]
+        after_ms: u64,
+        /// How often the provider was asked already.
+        attempt: u32,
+        /// What was in the way; the UI chooses its words by this.
+        reason: ModelErrorCode,
+        /// For the trace, in English.
+        message: String,
+    },
     /// A piece of the answer.
     TextDelta {
         /// The piece.

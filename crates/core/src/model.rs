@@ -228,6 +228,24 @@ pub enum Delta {
     },
     /// Data of the provider for the whole message; the last one counts.
     ProviderData(Opaque),
+    /// The provider gave no reply for now; it is asked again after a pause. Only before anything of the reply came.
+    Retrying {
+        /// Milliseconds until then.
+        after_ms: u64,
+        /// How often the provider was asked already.
+        attempt: u32,
+        /// What was in the way.
+        reason: ModelErrorCode,
+        /// The same in words, a lowercase fragment.
+        message: String,
+    },
+    /// Something worth showing that ends nothing; as the event of the same name.
+    Notice {
+        /// What kind.
+        code: String,
+        /// For the trace, in English.
+        message: String,
+    },
     /// What the reply cost; the last one counts.
     Usage(Usage),
     /// The reply is whole.
@@ -244,6 +262,10 @@ pub struct Usage {
     pub reused_tokens: u32,
     /// Tokens generated, thinking included.
     pub generated_tokens: u32,
+    /// Tokens of thinking among the generated ones; none when the model does not tell them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub thinking_tokens: Option<u32>,
     /// Milliseconds until the prompt was evaluated.
     pub prompt_ms: Option<u32>,
     /// Milliseconds spent generating.
@@ -335,6 +357,20 @@ pub enum ModelErrorCode {
     RateLimited,
     /// No way to the provider.
     Unreachable,
+    /// The provider refuses to answer this: its filters or its terms.
+    Blocked,
+    /// What the account may use is used up, for longer than anybody waits.
+    QuotaExhausted,
+    /// The provider's API or its billing is not switched on for the project.
+    NotEnabled,
+    /// The provider does not serve this model here: a wrong location, or a country that it leaves out.
+    NotAvailableHere,
+    /// The provider knows no such model.
+    ModelNotFound,
+    /// The reply broke off after it had begun; what came is kept.
+    Incomplete,
+    /// The model wrote a call that its own provider can't read.
+    MalformedCall,
     /// Anything else of the provider.
     Provider,
 }

@@ -98,6 +98,7 @@ impl Done {
             | EventKind::QuestionAsked { .. }
             | EventKind::QuestionAnswered { .. }
             | EventKind::SampleFinished { .. }
+            | EventKind::Retrying { .. }
             | EventKind::Notice { .. }
             | EventKind::TurnFinished { .. } => {}
         }

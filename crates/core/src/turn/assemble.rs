@@ -72,6 +72,10 @@ impl Assembler {
                 self.provider_data = Some(data);
                 None
             }
+            Delta::Retrying { after_ms, attempt, reason, message } => {
+                Some(EventKind::Retrying { after_ms, attempt, reason, message })
+            }
+            Delta::Notice { code, message } => Some(EventKind::Notice { code, message }),
             Delta::Usage(usage) => {
                 self.usage = usage;
                 None

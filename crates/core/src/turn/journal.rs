@@ -258,6 +258,7 @@ fn keep_of(kind: &EventKind) -> Keep {
         | EventKind::ToolProgress { .. }
         | EventKind::ToolWire { .. }
         | EventKind::ToolLog { .. }
+        | EventKind::Retrying { .. }
         | EventKind::Notice { .. } => Keep::Soon,
         EventKind::ModelLoading { .. }
         | EventKind::PromptProgress { .. }

@@ -91,6 +91,11 @@ fn about(kind: &EventKind) -> &'static str {
             "A call is settled. `outcome` is `succeeded`, `failed`, `denied` or `cancelled`; all of them are news for \
              the model, none ends the turn."
         }
+        EventKind::Retrying { .. } => {
+            "The provider of the model gave no reply for now (too many requests, an overload, a broken connection); it \
+             is asked again after `after_ms` milliseconds. Only before anything of the reply came; cancel ends the \
+             pause. `reason` is one of the codes of a failed turn."
+        }
         EventKind::Notice { .. } => "Something worth showing that ends nothing; `code` tells what.",
         EventKind::TurnFinished { .. } => {
             "The turn is over: `completed`, `cancelled`, `step_limit`, or `failed` with an error whose `code` names \
@@ -123,6 +128,7 @@ fn usage() -> Usage {
         prompt_tokens: 412,
         reused_tokens: 396,
         generated_tokens: 21,
+        thinking_tokens: None,
         prompt_ms: Some(40),
         generation_ms: Some(310),
         guessed_tokens: Some(24),
@@ -311,6 +317,12 @@ fn tools() -> Vec<EventKind> {
             },
         },
         EventKind::ToolFinished { message_id: "019a-result".into(), result: result() },
+        EventKind::Retrying {
+            after_ms: 34_400,
+            attempt: 1,
+            reason: ModelErrorCode::RateLimited,
+            message: "too many requests to aiplatform.googleapis.com in this minute".to_owned(),
+        },
         EventKind::Notice {
             code: "result_cut".to_owned(),
             message: "result of `notes__read_note`: [cut: 262144 of 300000 bytes are shown]".to_owned(),
@@ -347,7 +359,7 @@ fn page() -> String {
         assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event, "reads back what it writes");
         page.push_str(&format!("\n```json\n{line}\n```\n"));
     }
-    assert_eq!(told.len(), 20, "each kind has an example");
+    assert_eq!(told.len(), 21, "each kind has an example");
     page
 }
 

@@ -425,6 +425,7 @@ impl ReplyTask {
             prompt_tokens: done.usage.prompt,
             reused_tokens: done.usage.reused,
             generated_tokens: done.usage.generated,
+            thinking_tokens: None,
             prompt_ms: Some(done.usage.prompt_ms),
             generation_ms: Some(done.usage.generation_ms),
             guessed_tokens: Some(done.usage.guessed),

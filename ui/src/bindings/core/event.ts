@@ -81,7 +81,23 @@ total: number,
 /**
  * Tokens that the cache already held.
  */
-reused: number, } | { "kind": "text_delta", 
+reused: number, } | { "kind": "retrying", 
+/**
+ * Milliseconds until then.
+ */
+after_ms: number, 
+/**
+ * How often the provider was asked already.
+ */
+attempt: number, 
+/**
+ * What was in the way; the UI chooses its words by this.
+ */
+reason: ModelErrorCode, 
+/**
+ * For the trace, in English.
+ */
+message: string, } | { "kind": "text_delta", 
 /**
  * The piece.
  */
@@ -290,7 +306,23 @@ total: number,
 /**
  * Tokens that the cache already held.
  */
-reused: number, } | { "kind": "text_delta", 
+reused: number, } | { "kind": "retrying", 
+/**
+ * Milliseconds until then.
+ */
+after_ms: number, 
+/**
+ * How often the provider was asked already.
+ */
+attempt: number, 
+/**
+ * What was in the way; the UI chooses its words by this.
+ */
+reason: ModelErrorCode, 
+/**
+ * For the trace, in English.
+ */
+message: string, } | { "kind": "text_delta", 
 /**
  * The piece.
  */

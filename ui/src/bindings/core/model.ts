@@ -9,7 +9,7 @@ export type FinishReason = "stop" | "tool_calls" | "length" | "filtered" | "canc
 /**
  * Kinds of model errors.
  */
-export type ModelErrorCode = "bad_model_file" | "model_crashed" | "context_full" | "bad_request" | "unauthorized" | "rate_limited" | "unreachable" | "provider";
+export type ModelErrorCode = "bad_model_file" | "model_crashed" | "context_full" | "bad_request" | "unauthorized" | "rate_limited" | "unreachable" | "blocked" | "quota_exhausted" | "not_enabled" | "not_available_here" | "model_not_found" | "incomplete" | "malformed_call" | "provider";
 
 /**
  * Capabilities are data, not methods.
@@ -133,6 +133,10 @@ reused_tokens: number,
  * Tokens generated, thinking included.
  */
 generated_tokens: number, 
+/**
+ * Tokens of thinking among the generated ones; none when the model does not tell them apart.
+ */
+thinking_tokens?: number, 
 /**
  * Milliseconds until the prompt was evaluated.
  */
