@@ -1,0 +1,126 @@
+//! The HTTP client of remote models, and its limits.
+//!
+//! Invariant: a key goes to the provider's own origin only. A redirect is followed there when it keeps the request as it
+//! is (307, 308); any other answer of that kind is told, not followed.
+
+use std::time::Duration;
+
+use reqwest::redirect::{Action, Attempt, Policy};
+use url::{Host, Url};
+
+const MOST_REDIRECTS: usize = 5;
+/// Between two requests of a conversation a person reads and writes.
+const IDLE: Duration = Duration::from_secs(90);
+const KEEPALIVE: Duration = Duration::from_secs(20);
+
+/// How long things may take, and how often they are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer. A server may load a model in that time.
+    pub first_byte: Duration,
+    /// Between two pieces of an answer.
+    pub read: Duration,
+    /// A reply as a whole, with all its tries.
+    pub total: Duration,
+    /// How often a provider is asked at most, for one reply.
+    pub attempts: u32,
+    /// The first pause; the following ones double.
+    pub pause: Duration,
+    /// A longer pause is not waited for, also when the provider asks for it.
+    pub longest_pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            read: Duration::from_secs(120),
+            total: Duration::from_secs(3_600),
+            attempts: 4,
+            pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Why a model can't be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The address can't be read.
+    #[error("`{0}` is not an address")]
+    NoAddress(String),
+    /// Only HTTP is spoken.
+    #[error("`{0}` does not begin with https:// or http://")]
+    Scheme(String),
+    /// A project, a location or a model has characters that no name of that kind has.
+    #[error("`{value}` is no name of a {what}")]
+    Name {
+        /// What it should name.
+        what: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// No client.
+    #[error("the HTTP client could not be made")]
+    Client(#[source] reqwest::Error),
+}
+
+/// Reads an address that the user gave. `localhost:11434` is meant as `http://localhost:11434`.
+pub fn address(text: &str) -> Result<Url, ConfigError> {
+    let text = text.trim().trim_end_matches('/');
+    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&full).map_err(|_| ConfigError::NoAddress(text.to_owned()))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        _ => Err(ConfigError::Scheme(text.to_owned())),
+    }
+}
+
+/// The client for one provider. It keeps connections, speaks HTTP/2 where the server does, takes compressed answers and
+/// uses the proxy of the environment.
+pub(crate) fn client(base: &Url, limits: &Limits) -> Result<reqwest::Client, ConfigError> {
+    // Once for the process; a second time is refused, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let origin = base.clone();
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("lectern/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(limits.connect)
+        .pool_idle_timeout(IDLE)
+        .tcp_keepalive(KEEPALIVE)
+        .redirect(Policy::custom(move |attempt| same_origin(&origin, attempt)));
+    // A proxy can't reach this computer.
+    let builder = if is_here(base) { builder.no_proxy() } else { builder };
+    builder.build().map_err(ConfigError::Client)
+}
+
+fn same_origin(origin: &Url, attempt: Attempt<'_>) -> Action {
+    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
+    let same = attempt.url().origin() == origin.origin();
+    if keeps && same && attempt.previous().len() <= MOST_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// Whether the address is this computer.
+pub(crate) fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// The innermost cause of an error of the client, without the address, which may hold secrets.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    let mut at: &dyn std::error::Error = error;
+    while let Some(source) = at.source() {
+        at = source;
+    }
+    at.to_string()
+}
