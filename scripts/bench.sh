@@ -1,10 +1,26 @@
 #!/usr/bin/env bash
 # Measures the local models beside llama-cpp-python, what the reuse of an evaluated prompt saves, and what the MCP host
 # costs. LECTERN_BENCH_SIZE=small takes a toy model, LECTERN_BENCH_ROUNDS says how often each figure is measured.
+# LECTERN_BENCH_PARTS chooses: replies, prefix, host, local (all of them when it is not set).
 . "$(dirname "$0")/common.sh"
+
+PARTS=${LECTERN_BENCH_PARTS:-replies prefix host local}
+for part in $PARTS; do
+    case $part in replies | prefix | host | local) ;; *)
+        echo "LECTERN_BENCH_PARTS: there is no part \`$part\` (replies, prefix, host, local)" >&2
+        exit 2
+        ;;
+    esac
+done
+wanted() { [[ " $PARTS " == *" $1 "* ]]; }
+
 need_packages "to compile llama.cpp and Lectern" "${PACKAGES_CORE[@]}"
-need_packages "for the peer, llama-cpp-python" python3-venv python3-dev
 need_rust
+if wanted replies; then
+    say "Remote models: 10,000 chunks of a reply beside serde_json alone, and 50 MB passing"
+    cargo bench --quiet --package lectern-cloud --bench replies
+fi
+wanted prefix || wanted host || wanted local || exit 0
 need_node
 
 PEER=$TARGET/tools/peer
@@ -23,7 +39,10 @@ install_peer() {
 }
 
 peer=()
-if install_peer; then
+wanted local && need_packages "for the peer, llama-cpp-python" python3-venv python3-dev
+if ! wanted local; then
+    :
+elif install_peer; then
     peer=(--peer "$PEER/bin/python" --script "$ROOT/scripts/peer.py")
 else
     echo "llama-cpp-python cannot be had here, so only our side is measured."
@@ -32,9 +51,14 @@ fi
 say "Building (the first time takes some minutes: llama.cpp is compiled for every kind of this processor)"
 build_fast --bin lectern --bin lectern-local-worker
 cargo bench --no-run --quiet --workspace "${FAST[@]}" --bench peer --bench host
-say "What a saved prompt brings: a question of three steps with the starter model"
-node scripts/bench.mjs "$TARGET/release/lectern"
-say "The MCP host: a hundred servers, and a call against a bare rmcp client"
-cargo bench --quiet --workspace "${FAST[@]}" --bench host
+if wanted prefix; then
+    say "What a saved prompt brings: a question of three steps with the starter model"
+    node scripts/bench.mjs "$TARGET/release/lectern"
+fi
+if wanted host; then
+    say "The MCP host: a hundred servers, and a call against a bare rmcp client"
+    cargo bench --quiet --workspace "${FAST[@]}" --bench host
+fi
+wanted local || exit 0
 say "Local models: the same file here and in llama-cpp-python"
 exec cargo bench --quiet --workspace "${FAST[@]}" --bench peer -- --models "$TARGET/bench" "${peer[@]}"

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lectern_cloud::Provider;
 use lectern_core::{MessageId, Store, validate};
 use lectern_local::TextParser;
 use serde_json::{Value, json};
@@ -19,6 +20,24 @@ pub enum TemplateSource<'a> {
     Template(&'a Path),
     /// A GGUF file.
     Model(&'a Path),
+}
+
+/// A recorded answer of a provider, read in pieces of `chunk` bytes (0: at once) as if it came from the network.
+pub fn decode(provider: RemoteProvider, body: &[u8], chunk: usize) -> Value {
+    let provider = match provider {
+        RemoteProvider::Gemini => Provider::Gemini,
+        RemoteProvider::Openai => Provider::OpenAi,
+    };
+    serde_json::to_value(lectern_cloud::recorded(provider, body, chunk)).unwrap_or_default()
+}
+
+/// Whose answers can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteProvider {
+    /// Gemini, at Vertex AI or the developer API.
+    Gemini,
+    /// An OpenAI-compatible endpoint.
+    Openai,
 }
 
 /// Reads replies as the chat format of a template would.

@@ -124,6 +124,8 @@ pub enum Debug {
     Parse(Parse),
     /// Check arguments: lines of {"schema": …, "arguments": …} to {"valid": …, "errors": […]}
     Validate,
+    /// Read a recorded answer of a remote model on standard input and print what it says as one JSON object
+    Decode(Decode),
     /// Print a protocol message that was too long for its event, whole
     Message {
         /// What the event has in `full`
@@ -131,6 +133,26 @@ pub enum Debug {
     },
     /// Ask fixed questions about a vault and count the right answers
     Score(Score),
+}
+
+/// Read a recorded answer of a remote model.
+#[derive(Debug, Args)]
+pub struct Decode {
+    /// Whose answer it is
+    #[arg(long, value_enum)]
+    pub provider: ProviderName,
+    /// Read it in pieces of N bytes, as a network may cut it [default: at once]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+}
+
+/// Kinds of remote models.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum ProviderName {
+    /// Vertex AI or Google's developer API
+    Gemini,
+    /// An OpenAI-compatible endpoint
+    Openai,
 }
 
 /// Read replies as a model's chat format would.

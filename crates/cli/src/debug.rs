@@ -1,15 +1,16 @@
-//! `lectern debug parse` and `lectern debug validate`: one JSON object for each line of standard input.
+//! `lectern debug parse` and `lectern debug validate`: one JSON object for each line of standard input; `lectern debug
+//! decode`: one for all of it.
 //!
 //! Invariant: a line that can't be read gives a line that says so; the next line is read all the same.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use lectern_app::Home;
-use lectern_app::debug::{Parser, TemplateSource, validate as check};
+use lectern_app::debug::{Parser, RemoteProvider, TemplateSource, validate as check};
 use lectern_app::view::Problem;
 use serde_json::{Value, json};
 
-use crate::args::Parse;
+use crate::args::{Decode, Parse, ProviderName};
 use crate::exit::Exit;
 use crate::output::data;
 
@@ -20,6 +21,20 @@ pub async fn validate() -> Result<Exit, Problem> {
         check(part("schema")?, part("arguments")?)
     })
     .await
+}
+
+/// A recorded answer of a remote model, as one line of JSON.
+pub fn decode(asked: &Decode) -> Result<Exit, Problem> {
+    let mut body = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut body);
+    read.map_err(|error| Problem::new("no_input", format!("read standard input: {error}")))?;
+    let provider = match asked.provider {
+        ProviderName::Gemini => RemoteProvider::Gemini,
+        ProviderName::Openai => RemoteProvider::Openai,
+    };
+    let chunk = asked.chunk.and_then(|chunk| usize::try_from(chunk).ok()).unwrap_or(0);
+    data(&lectern_app::debug::decode(provider, &body, chunk).to_string());
+    Ok(Exit::Done)
 }
 
 /// A message of the protocol that was cut in its event, as one line of JSON. Nothing is started.

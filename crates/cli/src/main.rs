@@ -55,6 +55,7 @@ async fn run(cli: Cli) -> Exit {
         Command::Vault(vault) => return Exit::Code(entry::serve_vault(&vault.folder)),
         Command::Debug(args::Debug::Validate) => debug::validate().await,
         Command::Debug(args::Debug::Parse(parse)) => debug::parse(&parse).await,
+        Command::Debug(args::Debug::Decode(asked)) => debug::decode(&asked),
         Command::Debug(args::Debug::Message { id }) => home().and_then(|home| debug::message(&home, &id)),
         Command::Debug(args::Debug::Score(score)) => score::run(home, score).await,
         Command::Ask(ask) => ask::run(home, ask).await,
