@@ -2,6 +2,8 @@
 //!
 //! Invariant: a tool call is a part of its own, never a marker inside text.
 
+use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
@@ -71,7 +73,10 @@ pub enum Part {
     Thinking(Thinking),
     /// A tool the model wants to be called.
     ToolCall(ToolCall),
-    /// An image.
+    /// Something to look at: an image, or a document with pages (`application/pdf`), as [`Blob::mime`] says. Its bytes
+    /// are here, whatever the store does with them, so that a model needs to read nothing else. In a [`UserMessage`] it
+    /// is what the user attached, or what a server's prompt or resource brought along. Of images, what the app takes in
+    /// is a PNG or JPEG of moderate size; what a server brings may be of any type.
     Image(Blob),
     /// A resource of an MCP server.
     Resource(ResourceRef),
@@ -228,6 +233,26 @@ impl UserMessage {
     /// A message of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::Text { text: text.into() }], context: None }
+    }
+
+    /// Its images and documents, in order.
+    pub fn images(&self) -> impl Iterator<Item = &Blob> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Image(blob) => Some(blob),
+            Part::Text { .. } | Part::Thinking(_) | Part::ToolCall(_) | Part::Resource(_) => None,
+        })
+    }
+}
+
+impl Blob {
+    /// These bytes.
+    pub fn of(mime: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { mime: mime.into(), base64: STANDARD.encode(bytes) }
+    }
+
+    /// The bytes. What a server sent may be no base64 at all.
+    pub fn bytes(&self) -> Result<Vec<u8>, DecodeError> {
+        STANDARD.decode(&self.base64)
     }
 }
 

@@ -52,7 +52,8 @@ pub struct ModelInfo {
     pub tool_mode: ToolMode,
     /// Tokens that fit into the context; none when unknown.
     pub context_length: Option<u32>,
-    /// Whether it takes images.
+    /// Whether it takes images. To a model that does not, none is attached by the app; those that are in the history all
+    /// the same (of another model's turns, of a server) it leaves out, with a word in their place.
     pub vision: bool,
     /// Whether requests leave this machine.
     pub remote: bool,

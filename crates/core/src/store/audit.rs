@@ -406,6 +406,6 @@ fn bounded(arguments: String) -> String {
     json!({ "cut": true, "bytes": arguments.len(), "start": start }).to_string()
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,6 +8,7 @@ mod approvals;
 mod audit;
 mod conversations;
 mod fits;
+mod images;
 mod instance;
 mod long;
 mod read;

@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
-use super::{Store, StoreError, from_millis};
+use super::{Store, StoreError, from_millis, images};
 use crate::Timestamp;
-use crate::event::Event;
+use crate::event::{Event, EventKind};
 use crate::history;
 use crate::ids::{ConversationId, MessageId, ToolCallId, TurnId};
 use crate::message::Message;
@@ -49,12 +49,16 @@ impl Store {
         let mut out = Vec::new();
         while let Some(row) = rows.next()? {
             let body: String = row.get(3)?;
+            let mut message = serde_json::from_str(&body)
+                .map_err(|source| StoreError::Unreadable { what: "message", source })?;
+            if let Message::User(user) = &mut message {
+                images::bring_back(&connection, conversation, user)?;
+            }
             out.push(StoredMessage {
                 id: MessageId(row.get(0)?),
                 turn: TurnId(row.get(1)?),
                 at: from_millis(row.get(2)?),
-                message: serde_json::from_str(&body)
-                    .map_err(|source| StoreError::Unreadable { what: "message", source })?,
+                message,
             });
         }
         Ok(out)
@@ -81,7 +85,12 @@ impl Store {
                 out.push(StoredTurn { id, events: Vec::new() });
             }
             let body: Option<String> = row.get(1)?;
-            if let (Some(turn), Some(event)) = (out.last_mut(), body.and_then(|body| read_event(&body))) {
+            let mut event = body.and_then(|body| read_event(&body));
+            if let Some(EventKind::TurnStarted { message, .. }) = event.as_mut().map(|event| &mut event.kind)
+            {
+                images::bring_back(&connection, conversation, message)?;
+            }
+            if let (Some(turn), Some(event)) = (out.last_mut(), event) {
                 turn.events.push(event);
             }
         }

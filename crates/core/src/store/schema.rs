@@ -168,6 +168,14 @@ const MIGRATIONS: &[&str] = &["
         conversation TEXT PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE,
         body TEXT NOT NULL
     ) STRICT;
+", "
+    -- Images of messages: a message and its event name the same one by its digest.
+    CREATE TABLE images (
+        conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+        sha256 TEXT NOT NULL,
+        bytes BLOB NOT NULL,
+        UNIQUE (conversation, sha256)
+    ) STRICT;
 "];
 
 /// Sets the connection up and brings the file to the latest version.

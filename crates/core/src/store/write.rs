@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::conversations::title_of;
-use super::{Store, StoreError, TurnKey, to_json};
+use super::{Store, StoreError, TurnKey, images, to_json};
 use crate::clock;
 use crate::event::Event;
 use crate::ids::{ConversationId, MessageId, TurnId};
@@ -55,8 +55,10 @@ impl Store {
             clock::now().as_millisecond(),
             self.instance().id()
         ])?;
-        append_message(&tx, &new.turn, new.message_id, &Message::User(new.message.clone()))?;
-        append_event(&tx, &new.turn.turn, new.event)?;
+        let message = images::put_aside(&tx, conversation, new.message)?;
+        let event = images::put_aside_of_event(&tx, conversation, new.event)?;
+        append_message(&tx, &new.turn, new.message_id, &Message::User(message))?;
+        append_event(&tx, &new.turn.turn, &event)?;
         Ok(tx.commit()?)
     }
 

@@ -8,6 +8,7 @@ mod endings;
 mod events_doc;
 mod exposing;
 mod fitting;
+mod images;
 mod manners;
 mod properties;
 mod questions;

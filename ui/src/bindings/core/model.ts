@@ -32,7 +32,8 @@ tool_mode: ToolMode,
  */
 context_length: number | null, 
 /**
- * Whether it takes images.
+ * Whether it takes images. To a model that does not, none is attached by the app; those that are in the history all
+ * the same (of another model's turns, of a server) it leaves out, with a word in their place.
  */
 vision: boolean, 
 /**
