@@ -42,6 +42,7 @@ check "svelte-check" npm run --silent --prefix ui check
 check "clippy" cargo clippy --workspace --all-targets -- -D warnings
 check "fresh bindings" fresh_bindings
 check "licences and sources" licences
+check "the packager's lock file" npm ci --dry-run --prefix src-tauri --no-audit --no-fund --loglevel=error
 
 summary
 [ "$FAILED" -eq 0 ]
