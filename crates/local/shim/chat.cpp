@@ -38,6 +38,7 @@ common_json describe(const common_chat_params & params) {
     out["grammar_lazy"]        = params.grammar_lazy;
     out["supports_thinking"]   = params.supports_thinking;
     out["thinking_start_tag"]  = params.thinking_start_tag;
+    out["thinking_end_tags"]   = params.thinking_end_tags;
     out["additional_stops"]    = params.additional_stops;
     out["preserved_tokens"]    = params.preserved_tokens;
     out["format"]              = std::string(common_chat_format_name(params.format));

@@ -80,6 +80,11 @@ impl Deltas {
                     self.free_piece(piece, &mut out);
                 }
             }
+            // What could not be read begins with what was held back.
+            Reader::Rescue { held, .. } if unread.is_some() => {
+                self.unread(&format!("{held}{}", unread.unwrap_or_default()), &mut out);
+                return out;
+            }
             Reader::Rescue { mut free, held, mut calls } => {
                 let rest = free.finish();
                 let only_calls = !rest.iter().any(is_words);
@@ -99,7 +104,8 @@ impl Deltas {
 
     fn unread(&mut self, text: &str, out: &mut Vec<Delta>) {
         let (content, calls) = parse_free_text(text, self.tools.iter().cloned(), false);
-        if content.trim().is_empty() && !calls.is_empty() && !self.tools.is_empty() {
+        if !calls.is_empty() && !self.tools.is_empty() {
+            self.say(content, out);
             calls.into_iter().for_each(|call| self.whole_call(call, out));
         } else {
             self.say(text.to_owned(), out);

@@ -121,6 +121,8 @@ pub(crate) struct Applied {
     pub(crate) grammar: String,
     /// How reasoning begins; empty when the template knows none.
     pub(crate) thinking_start_tag: String,
+    /// How it may end.
+    pub(crate) thinking_end_tags: Vec<String>,
     /// Texts that end an answer in this format.
     pub(crate) additional_stops: Vec<String>,
     /// Special tokens that the parser must see as text.
@@ -148,6 +150,13 @@ pub(crate) struct ParsedMessage {
 pub(crate) struct ParsedCall {
     pub(crate) name: String,
     pub(crate) arguments: String,
+}
+
+impl ParsedCall {
+    /// Whether any argument has begun, or there are none.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.name.is_empty() && !matches!(self.arguments.trim(), "" | "{")
+    }
 }
 
 impl Format {

@@ -9,9 +9,7 @@ mod ffi;
 mod log;
 mod sampler;
 
-#[cfg(test)]
-pub(crate) use chat::ParsedCall;
-pub(crate) use chat::{Applied, Format, ParsedMessage, Templates};
+pub(crate) use chat::{Applied, Format, ParsedCall, ParsedMessage, Templates};
 pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row};
 pub(crate) use log::{capture_log, recent_log};
 pub(crate) use sampler::{Sampler, SamplerOptions};

@@ -5,21 +5,30 @@ use serde_json::{Map, Value, json};
 use crate::format::CallForm;
 
 const JSON_FORM: &str = "<tool_call>\n{\"name\": \"the tool's name\", \"arguments\": {\"argument\": \"value\"}}\n\
-                         </tool_call>\n\
-                         Then stop and wait for the result. Several calls may follow each other.";
-const PYTHONIC_FORM: &str = "[name_of_the_tool(argument='value', other_argument=1)]\n\
-                             Then stop and wait for the result. Several calls stand in the same brackets, with \
-                             commas between them.";
+                         </tool_call>";
+const JSON_END: &str = "Then stop and wait for the result. Several calls may follow each other.";
+const PYTHONIC_FORM: &str = "[name_of_the_tool(argument='value', other_argument=1)]";
+const PYTHONIC_END: &str = "Then stop and wait for the result. Several calls stand in the same brackets, with commas \
+                            between them.";
+const OTHER_END: &str = "Then stop and wait for the result.";
 
 /// The instructions that list the tools and the form of a call.
 pub fn instructions(tools: &[Value], form: CallForm) -> String {
-    let form = match form {
-        CallForm::Json => JSON_FORM,
-        CallForm::Pythonic => PYTHONIC_FORM,
-    };
+    match form {
+        CallForm::Json => described(JSON_FORM, JSON_END, tools),
+        CallForm::Pythonic => described(PYTHONIC_FORM, PYTHONIC_END, tools),
+    }
+}
+
+/// The same for a form that an example shows.
+pub(crate) fn instructions_in(form: &str, tools: &[Value]) -> String {
+    described(form, OTHER_END, tools)
+}
+
+fn described(form: &str, end: &str, tools: &[Value]) -> String {
     let mut out = format!(
-        "You can use tools. To call a tool, answer with nothing but the call, in this form:\n{form} When you know \
-         enough, answer in plain text.\n\nThe tools:\n"
+        "You can use tools. To call a tool, answer with nothing but the call, in this form:\n{form}\n{end} When you \
+         know enough, answer in plain text.\n\nThe tools:\n"
     );
     for tool in tools {
         if let Some(function) = tool.get("function") {

@@ -43,6 +43,14 @@ impl Known {
     }
 }
 
+/// A text without the tag of a call, or the beginning of one, at its end.
+pub(crate) fn before_tag(text: &str) -> &str {
+    let end = text.trim_end();
+    let whole = TAGS.iter().find_map(|(open, _)| end.strip_suffix(open));
+    let begun = || TAGS.iter().filter_map(|(open, _)| unfinished(text, open)).min().map(|at| &text[..at]);
+    whole.or_else(begun).unwrap_or(text)
+}
+
 /// The first place where calls may stand, or a tag may have begun.
 pub(super) fn next_place(text: &str, line_start: bool) -> Option<usize> {
     let tag = TAGS.iter().filter_map(|(open, _)| text.find(open)).min();

@@ -20,10 +20,13 @@ mod measure;
 mod output;
 mod pauses;
 mod pieces;
+mod placed;
+#[cfg(test)]
+mod prefixes;
 mod prompt;
 mod protect;
 mod reply;
-mod schemas;
+pub(crate) mod schemas;
 mod session;
 mod slots;
 mod sources;

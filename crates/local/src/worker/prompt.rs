@@ -1,5 +1,6 @@
 //! From a request to the tokens of the prompt, with the grammar and the parser of the reply.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use llama_cpp_2::model::LlamaModel;
@@ -7,6 +8,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 use serde_json::{Value, json};
 
+use super::placed::Told;
 use super::protect::{Protector, cut};
 use super::schemas::{Detail, with_detail};
 use super::slots::Slot;
@@ -19,6 +21,10 @@ pub(super) struct Renderer<'model> {
     pub(super) model: &'model LlamaModel,
     pub(super) templates: Templates,
     protector: Protector,
+    /// Texts that mean more than themselves.
+    pub(super) markers: Vec<String>,
+    /// Where the template tells of tools; found when somebody wants them elsewhere.
+    pub(super) told: OnceCell<Told>,
 }
 
 /// A prompt, and how to go on from it.
@@ -36,6 +42,8 @@ pub(super) struct Prompt {
     pub(super) trigger: Option<String>,
     /// The rule it then begins with.
     pub(super) lazy_root: Option<String>,
+    /// How thinking begins, and how it may end.
+    pub(super) thinking: (String, Vec<String>),
     /// What the user is to know about how the reply is held.
     pub(super) notes: Vec<String>,
     /// The text that the tokens stand for, up to the place where the reply begins.
@@ -82,8 +90,9 @@ impl<'model> Renderer<'model> {
     /// For a model, with a template in place of its own.
     pub(super) fn new(model: &'model LlamaModel, template: Option<&str>) -> Result<Self, NativeError> {
         let templates = Templates::of_model(model, template)?;
-        let protector = Protector::new(marker_texts(model, &templates.source));
-        Ok(Self { model, templates, protector })
+        let markers = marker_texts(model, &templates.source);
+        let protector = Protector::new(markers.iter().cloned());
+        Ok(Self { model, templates, protector, markers, told: OnceCell::new() })
     }
 
     /// The prompt of a request. Where it continues the reply that `slot` holds, it begins with the very tokens
@@ -102,9 +111,18 @@ impl<'model> Renderer<'model> {
         // A model that must call or answer in a form at once has no time to think.
         let thinks = request.thinking.enabled.unwrap_or(true) && !forced && !answers;
         let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, thinks);
+        let shown = |tools: &[Value]| {
+            let last = (request.tools_last && !tools.is_empty())
+                .then(|| self.with_tools_last(&messages, tools))
+                .flatten();
+            match last {
+                Some(messages) => self.body(&messages, &[], "none", forced, thinks),
+                None => body(tools, "none"),
+            }
+        };
         // The grammar comes later: what llama.cpp says of a schema is not to change the prompt.
-        let (tools, applied, format) = self.rendered(&request.tools, |tools| body(tools, "none"))?;
-        let tokens = self.tokens(&applied.prompt, &body(&tools, "none"), request, slot);
+        let (tools, applied, format) = self.rendered(&request.tools, shown)?;
+        let tokens = self.tokens(&applied.prompt, &shown(&tools), request, slot);
         let base =
             applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
         let mut prompt = self.with_format(tokens, base, &applied, format);
@@ -117,7 +135,7 @@ impl<'model> Renderer<'model> {
             Answer::Grammar(grammar) => prompt.force = Some(Force::Answer(grammar.clone())),
         }
         if answers {
-            self.open_answer(&mut prompt, &applied, body(&tools, "none"));
+            self.open_answer(&mut prompt, &applied, shown(&tools));
         }
         prompt.stops.extend(request.sampling.stop.iter().cloned());
         Ok(prompt)
@@ -197,6 +215,7 @@ impl<'model> Renderer<'model> {
             calls: None,
             trigger: None,
             lazy_root: None,
+            thinking: (applied.thinking_start_tag.trim().to_owned(), applied.thinking_end_tags.clone()),
             notes: Vec::new(),
             base,
         }

@@ -125,11 +125,8 @@ impl Reply<'_, '_> {
             let pieces = self.pieces.grow(&plain(self.text.text()), false);
             return self.send(pieces);
         }
-        // A text that cannot be parsed yet is shown later, at the latest at the end.
-        if let Ok(message) = self.prompt.format.parse(self.text.text(), true) {
-            let pieces = self.pieces.grow(&message, false);
-            self.send(pieces);
-        }
+        let pieces = self.pieces.read(&self.prompt.format, self.text.text());
+        self.send(pieces);
         let now = Instant::now();
         self.next_parse = now + (now - began) * (PARSE_SHARE - 1);
     }
@@ -157,16 +154,12 @@ impl Reply<'_, '_> {
         };
         let called = parsed.as_ref().is_ok_and(|message| !message.tool_calls.is_empty());
         let again = finish == Finish::Stop && !called && matches!(self.prompt.force, Some(Force::Rule(_)));
-        let mut unread = None;
-        match parsed {
-            // What was begun and is unreadable stays begun; nothing new is believed.
-            Err(_) => unread = self.unread(&raw),
-            Ok(_) if again => {}
-            Ok(message) => {
-                let pieces = self.pieces.grow(&message, true);
-                self.send(pieces);
-            }
-        }
+        let (pieces, unread) = if again {
+            (Vec::new(), None)
+        } else {
+            self.pieces.end(parsed.as_ref().ok(), Some(&self.prompt.format), &raw)
+        };
+        self.send(pieces);
         let record = (!stopped && !again).then(|| Record {
             place: self.request.messages.len(),
             raw: raw.clone(),
@@ -177,16 +170,6 @@ impl Reply<'_, '_> {
         let ended = slot.tokens.last().is_some_and(|token| vocab.is_eog(*token));
         slot.set_record(record, ended);
         Ok(Written { finish, called, raw, unread })
-    }
-
-    fn unread(&self, raw: &str) -> Option<String> {
-        if self.pieces.is_silent() {
-            return Some(raw.to_owned());
-        }
-        if self.pieces.has_calls() {
-            return None;
-        }
-        raw.strip_prefix(self.pieces.content()).filter(|rest| !rest.is_empty()).map(str::to_owned)
     }
 
     fn misbehave(&self, generated: u32) {

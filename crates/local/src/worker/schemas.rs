@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// How much of the schemas is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(crate) enum Detail {
     /// All of them.
     Given,
     /// Without what llama.cpp refuses: patterns, references, long limits, missing types.
@@ -19,7 +19,7 @@ pub(super) enum Detail {
 
 impl Detail {
     /// From the fullest to the plainest.
-    pub(super) const ALL: [Self; 3] = [Self::Given, Self::Simple, Self::Open];
+    pub(crate) const ALL: [Self; 3] = [Self::Given, Self::Simple, Self::Open];
 }
 
 /// Longer repetitions make a grammar too large.
@@ -30,7 +30,7 @@ const NOT_UNDERSTOOD: [&str; 8] =
 const DEEPEST: usize = 24;
 
 /// The tools with that much detail.
-pub(super) fn with_detail(tools: &[Value], detail: Detail) -> Vec<Value> {
+pub(crate) fn with_detail(tools: &[Value], detail: Detail) -> Vec<Value> {
     let mut out = tools.to_vec();
     for parameters in out.iter_mut().filter_map(|tool| tool.pointer_mut("/function/parameters")) {
         match detail {
@@ -63,6 +63,7 @@ fn simplify(schema: &mut Value, depth: usize) {
             fill_in_type(property);
         }
     }
+    fill_in_items(fields);
     for key in ["items", "additionalProperties"] {
         if let Some(inner) = fields.get_mut(key).filter(|inner| inner.is_object()) {
             simplify(inner, depth + 1);
@@ -95,16 +96,28 @@ fn fill_in_type(schema: &mut Value) {
     fields.insert("type".to_owned(), Value::String(kind.to_owned()));
 }
 
+/// Where a list says nothing of its items, some templates take the method `items` of the schema for it, and fail.
+fn fill_in_items(fields: &mut Map<String, Value>) {
+    if fields.get("type").is_some_and(|kind| kind == "array") {
+        fields.entry("items").or_insert_with(|| json!({}));
+    }
+}
+
 fn opened(schema: &Value) -> Value {
     let mut properties = Map::new();
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let known = property.get("type").and_then(Value::as_str);
         let kind =
             known.filter(|kind| ["string", "number", "integer", "boolean", "array", "object"].contains(kind));
-        let mut open = json!({ "type": kind.unwrap_or("string") });
-        if let Some(description) = property.get("description").filter(|text| text.is_string()) {
-            open["description"] = description.clone();
-        }
+        let said = property.get("description").and_then(Value::as_str);
+        // Some templates fail over every list.
+        let open = match (kind.unwrap_or("string"), said) {
+            ("array", said) => {
+                json!({ "description": format!("A list. {}", said.unwrap_or_default()).trim() })
+            }
+            (kind, Some(said)) => json!({ "type": kind, "description": said }),
+            (kind, None) => json!({ "type": kind }),
+        };
         properties.insert(name.clone(), open);
     }
     let required: Vec<&Value> = schema
@@ -165,6 +178,8 @@ mod tests {
         );
         let open = with_detail(&tools, Detail::Open);
         assert_eq!(open[0]["function"]["parameters"]["required"], json!(["a"]));
-        assert_eq!(open[0]["function"]["parameters"]["properties"]["d"], json!({ "type": "array" }));
+        assert_eq!(open[0]["function"]["parameters"]["properties"]["d"], json!({ "description": "A list." }));
+        let bare = with_detail(&tool(json!({ "properties": { "a": { "type": "array" } } })), Detail::Simple);
+        assert_eq!(bare[0]["function"]["parameters"]["properties"]["a"]["items"], json!({}));
     }
 }

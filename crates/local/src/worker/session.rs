@@ -22,6 +22,7 @@ use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
 use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler};
+use crate::parse::names;
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
 
@@ -167,7 +168,7 @@ impl<'model> Session<'model> {
             request,
             output,
             text: TextStream::new(prompt.stops.iter().cloned()),
-            pieces: PieceStream::default(),
+            pieces: PieceStream::new(names(&request.tools), prompt.thinking.clone()),
             next_parse: Instant::now(),
             guesses,
         };

@@ -9,6 +9,7 @@ mod figures;
 mod fixtures;
 mod kills;
 mod memory;
+mod placement;
 mod recovery;
 mod replies;
 mod restart;

@@ -9,7 +9,7 @@ use crate::support::{ask, random_model, repository, request, result_of, tool};
 
 /// The templates of real models, as llama.cpp collects them. They are not part of the repository: a folder in
 /// `LECTERN_CHAT_TEMPLATES`, or `target/chat-templates` (`tests/fetch-chat-templates` fetches them).
-fn templates() -> Option<Vec<PathBuf>> {
+pub fn templates() -> Option<Vec<PathBuf>> {
     let folder = std::env::var_os("LECTERN_CHAT_TEMPLATES")
         .map_or_else(|| repository().join("target/chat-templates"), PathBuf::from);
     let mut files: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
