@@ -75,6 +75,9 @@ pub struct DecodedError {
     pub html: bool,
 }
 
+/// Where a call keeps its signature.
+const SIGNATURES: [&str; 2] = ["/gemini/signature", "/openai/extra_content/google/thought_signature"];
+
 /// Reads an answer in pieces of `chunk` bytes; 0 for the whole at once.
 pub fn recorded(provider: Provider, bytes: &[u8], chunk: usize) -> Decoded {
     let size = if chunk == 0 { bytes.len().max(1) } else { chunk };
@@ -158,6 +161,7 @@ fn read<'a, R: Reader>(reader: R, pieces: impl Iterator<Item = &'a [u8]>) -> (R,
     }
     let (reader, mut verdict) = body.finish(&mut deltas);
     deltas.append(&mut verdict.held);
+    deltas.append(&mut verdict.unmade);
     (reader, collected(deltas, verdict))
 }
 
@@ -179,7 +183,8 @@ fn collected(deltas: Vec<Delta>, verdict: Verdict) -> Decoded {
             Delta::Text(text) => out.text.push_str(&text),
             Delta::Thinking(text) => out.thinking.push_str(&text),
             Delta::ToolCallStarted { index, id, tool, provider_data } => {
-                let signed = provider_data.is_some_and(|data| data.pointer("/gemini/signature").is_some());
+                let signed = provider_data
+                    .is_some_and(|data| SIGNATURES.iter().any(|place| data.pointer(place).is_some()));
                 let id = Some(id.0).filter(|id| !id.is_empty());
                 out.calls.push(DecodedCall { id, name: tool.0, args: Value::Null, signed });
                 arguments.push((index, String::new()));

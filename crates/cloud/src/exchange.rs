@@ -37,6 +37,20 @@ pub(crate) struct Line {
     pub(crate) about: About,
 }
 
+impl Line {
+    /// A login that is refused is something else where there is a key, or nothing.
+    pub(crate) fn judged(&self, mut fault: Fault) -> Fault {
+        if fault.kind == FaultKind::SignedOut {
+            fault.kind = match &self.credentials {
+                Credentials::Tokens(_) => FaultKind::SignedOut,
+                Credentials::Key(_) => FaultKind::BadKey,
+                Credentials::None => FaultKind::KeyMissing,
+            };
+        }
+        fault
+    }
+}
+
 /// One request for a reply.
 pub(crate) struct Ask {
     pub(crate) url: Url,
@@ -156,7 +170,7 @@ impl Exchange<'_> {
         match response.status().as_u16() {
             200..=299 => self.read(response, reader, last).await,
             status => {
-                let fault = error_answer(response).await;
+                let fault = self.line.judged(error_answer(response).await);
                 if status == 401 && self.line.credentials.can_renew() {
                     return Try::Refused(proof.token, fault);
                 }
@@ -210,7 +224,7 @@ impl Exchange<'_> {
     }
 
     async fn conclude(&mut self, verdict: Verdict, last: bool) -> Try {
-        let Verdict { end, mut held, again } = verdict;
+        let Verdict { end, mut held, again, unmade: _ } = verdict;
         if let Some(fault) = again.filter(|_| !self.shown && !last) {
             return Try::Failed(fault);
         }

@@ -42,6 +42,8 @@ pub enum FaultKind {
     SignedOut,
     /// The key is none, or is not valid for this.
     BadKey,
+    /// The endpoint asks for a key, and none was given.
+    KeyMissing,
     /// Signed in, but not allowed.
     Forbidden {
         /// The permission that is missing.
@@ -60,7 +62,7 @@ pub enum FaultKind {
     BillingDisabled,
     /// The provider does not serve people here, or not this at this location.
     NotAvailableHere,
-    /// The location is none: the address itself is unknown to the server.
+    /// The address itself is unknown to the server; at Vertex AI, a location that is none.
     WrongLocation,
     /// No such model.
     ModelNotFound {
@@ -178,6 +180,9 @@ pub struct Said {
     /// Whether it was a page of HTML.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub html: bool,
+    /// Whether it was no error of an API at all: a page, plain words, or what a web framework says of an unknown path.
+    #[serde(skip)]
+    pub plain: bool,
 }
 
 impl Fault {
@@ -215,6 +220,7 @@ impl Fault {
             FaultKind::Unreachable { refused, .. } => !refused,
             FaultKind::SignedOut
             | FaultKind::BadKey
+            | FaultKind::KeyMissing
             | FaultKind::Forbidden { .. }
             | FaultKind::ApiDisabled { .. }
             | FaultKind::BillingDisabled
@@ -272,15 +278,23 @@ fn by_reason(said: &Said) -> Option<FaultKind> {
 fn by_word(http: Option<u16>, said: &Said) -> Option<FaultKind> {
     match said.status.as_deref()? {
         "RESOURCE_EXHAUSTED" | "rate_limit_exceeded" | "rate_limit_error" => Some(quota(said)),
+        // Groq: what the model wrote was no call.
+        "tool_use_failed" => Some(FaultKind::MalformedCall { finish: Finish::of("tool_use_failed") }),
         "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => {
             Some(FaultKind::QuotaExhausted { quota: said.status.clone() })
         }
         "UNAUTHENTICATED" | "invalid_grant" => Some(FaultKind::SignedOut),
-        "invalid_api_key" => Some(FaultKind::BadKey),
-        "PERMISSION_DENIED" => Some(FaultKind::Forbidden { permission: None, resource: None }),
+        "invalid_api_key" | "authentication_error" => Some(FaultKind::BadKey),
+        "PERMISSION_DENIED" | "permission_error" => {
+            Some(FaultKind::Forbidden { permission: None, resource: None })
+        }
         "FAILED_PRECONDITION" | "unsupported_country_region_territory" => Some(FaultKind::NotAvailableHere),
-        "NOT_FOUND" | "model_not_found" => Some(FaultKind::ModelNotFound { near: Vec::new() }),
-        "context_length_exceeded" | "exceed_context_size_error" => Some(FaultKind::TooLong),
+        "NOT_FOUND" | "model_not_found" | "not_found_error" => {
+            Some(FaultKind::ModelNotFound { near: Vec::new() })
+        }
+        "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => {
+            Some(FaultKind::TooLong)
+        }
         "content_filter" | "content_policy_violation" => {
             Some(FaultKind::Filtered { finish: Ending::ContentFilter })
         }
@@ -298,8 +312,9 @@ fn by_number(http: Option<u16>, said: &Said) -> FaultKind {
         Some(401) => FaultKind::SignedOut,
         Some(402) => FaultKind::QuotaExhausted { quota: None },
         Some(403) => FaultKind::Forbidden { permission: None, resource: None },
-        // Google answers an unknown path, as a wrong location makes one, with a page.
-        Some(404) if said.html => FaultKind::WrongLocation,
+        // Google answers an unknown path, as a wrong location makes one, with a page; other servers with few words. A
+        // model that is not there is told with an error of the API.
+        Some(404 | 405) if said.plain => FaultKind::WrongLocation,
         Some(404) => FaultKind::ModelNotFound { near: Vec::new() },
         Some(413) => FaultKind::TooLong,
         Some(429) => quota(said),
@@ -335,7 +350,8 @@ impl Said {
         }
         let html = text.trim_start().starts_with('<');
         let words = if html { title(&text) } else { Some(text.trim()) };
-        Self { message: words.filter(|words| !words.is_empty()).map(shown), html, ..Self::default() }
+        let message = words.filter(|words| !words.is_empty()).map(shown);
+        Self { message, html, plain: true, ..Self::default() }
     }
 
     /// Reads any of the shapes in JSON.
@@ -362,6 +378,7 @@ impl Said {
         Self {
             status: is_word.then(|| shown(word)),
             message: described.or((!is_word).then_some(word)).map(shown),
+            code: value.get("code").and_then(Value::as_i64),
             ..Self::default()
         }
     }
@@ -369,10 +386,20 @@ impl Said {
     fn from_error(error: &Map<String, Value>) -> Self {
         let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let number = error.get("code").and_then(Value::as_i64);
-        let message = text("message").or_else(|| text("detail"));
+        let message = text("message").map(str::to_owned).or_else(|| {
+            // Mistral and FastAPI: a list of what is wrong where.
+            let more = ["detail", "message"].iter().find_map(|name| error.get(*name));
+            more.filter(|more| !more.is_null())
+                .map(|more| more.as_str().map_or_else(|| more.to_string(), str::to_owned))
+        });
         let status = text("status").or_else(|| text("code")).or_else(|| text("type"));
-        let mut said =
-            Self { code: number, status: status.map(shown), message: message.map(shown), ..Self::default() };
+        let mut said = Self {
+            code: number,
+            status: status.map(shown),
+            message: message.as_deref().map(shown),
+            plain: error.get("detail").is_some() && status.is_none(),
+            ..Self::default()
+        };
         for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
             said.take_detail(detail);
         }

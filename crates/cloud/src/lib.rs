@@ -6,7 +6,7 @@
 //! | module | job |
 //! |---|---|
 //! | `sse` | cuts a body into events, and keeps what is no event |
-//! | `reply` | what is common to the readers of replies |
+//! | `reply`, `loose` | what is common to the readers of replies |
 //! | `gemini` | Gemini: addresses, requests, replies, schemas |
 //! | `openai` | OpenAI-compatible endpoints: requests, replies, the list of models |
 //! | `outcome` | why a reply ended or was blocked |
@@ -93,6 +93,7 @@ mod exchange;
 pub mod fault;
 mod flow;
 pub mod gemini;
+mod loose;
 mod names;
 pub mod openai;
 pub mod outcome;

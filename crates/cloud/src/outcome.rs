@@ -113,5 +113,9 @@ words!(
         FunctionCall = "function_call",
         /// The provider's filters.
         ContentFilter = "content_filter",
+        /// The model's own limit was reached (Mistral).
+        ModelLength = "model_length",
+        /// The provider behind the endpoint failed (OpenRouter, Mistral).
+        Failed = "error",
     }
 );

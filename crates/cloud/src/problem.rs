@@ -27,7 +27,7 @@ pub(crate) fn code_of(fault: &Fault) -> ModelErrorCode {
         return ModelErrorCode::Incomplete;
     }
     match &fault.kind {
-        FaultKind::SignedOut | FaultKind::BadKey | FaultKind::Forbidden { .. } => {
+        FaultKind::SignedOut | FaultKind::BadKey | FaultKind::KeyMissing | FaultKind::Forbidden { .. } => {
             ModelErrorCode::Unauthorized
         }
         FaultKind::ApiDisabled { .. } | FaultKind::BillingDisabled => ModelErrorCode::NotEnabled,
@@ -79,6 +79,7 @@ pub(crate) fn sentence(fault: &Fault, about: &About) -> String {
     let what = match &fault.kind {
         FaultKind::SignedOut => format!("{host} does not accept the login"),
         FaultKind::BadKey => format!("{host} does not accept the key"),
+        FaultKind::KeyMissing => format!("{host} asks for a key"),
         FaultKind::Forbidden { permission: Some(permission), .. } => {
             format!("the account may not use `{model}`: it lacks the permission `{permission}`")
         }
@@ -142,6 +143,7 @@ fn way_out(fault: &Fault, about: &About) -> Option<String> {
     let way = match &fault.kind {
         FaultKind::SignedOut => "Sign in again.".to_owned(),
         FaultKind::BadKey => "Enter a key that is valid for this service.".to_owned(),
+        FaultKind::KeyMissing => "Enter a key for it in the settings.".to_owned(),
         FaultKind::Forbidden { .. } if about.location.is_some() => {
             "Ask the project's owner for the role Vertex AI User (roles/aiplatform.user), or choose another project."
                 .to_owned()

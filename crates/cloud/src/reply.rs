@@ -3,8 +3,10 @@
 //! Invariant: pure. The same bytes give the same deltas however they are cut, except that neighbouring pieces of text
 //! may be cut elsewhere; calls that may have to be asked for anew are kept back until it is known.
 
+use std::borrow::Cow;
+
 use lectern_core::{Delta, FinishReason};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fault::{Fault, FaultKind, Said};
 use crate::sse::{Splitter, TooLong};
@@ -33,12 +35,24 @@ pub(crate) struct Verdict {
     pub(crate) held: Vec<Delta>,
     /// Why it may be worth asking once more, if nothing was shown yet.
     pub(crate) again: Option<Fault>,
+    /// Calls that came and are none, because the reply failed. For those who look into it only.
+    pub(crate) unmade: Vec<Delta>,
 }
 
 impl Verdict {
     /// It stands.
     pub(crate) fn stands(end: Result<FinishReason, Fault>, held: Vec<Delta>) -> Self {
-        Self { end, held, again: None }
+        Self { end, held, again: None, unmade: Vec::new() }
+    }
+
+    /// Calls of a reply that failed are none; what was kept back of its text is kept.
+    pub(crate) fn without_calls(mut self) -> Self {
+        let is_call =
+            |delta: &Delta| matches!(delta, Delta::ToolCallStarted { .. } | Delta::ToolCallArguments { .. });
+        let (calls, held) = self.held.into_iter().partition(is_call);
+        self.held = held;
+        self.unmade.extend::<Vec<_>>(calls);
+        self
     }
 }
 
@@ -94,11 +108,7 @@ impl<R: Reader> Body<R> {
 }
 
 fn broken<R: Reader>(reader: &mut R, fault: Fault) -> Verdict {
-    // Calls of a reply that failed are none; what was kept back of its text is kept.
-    let held = reader.verdict().held;
-    let is_call =
-        |delta: &Delta| matches!(delta, Delta::ToolCallStarted { .. } | Delta::ToolCallArguments { .. });
-    Verdict::stands(Err(fault), held.into_iter().filter(|delta| !is_call(delta)).collect())
+    Verdict { end: Err(fault), again: None, ..reader.verdict() }.without_calls()
 }
 
 fn take<R: Reader>(
@@ -134,15 +144,31 @@ fn no_events<R: Reader>(
         return Ok(());
     }
     match rest[0] {
-        b'{' => reader.document(rest, out),
-        b'[' => match serde_json::from_slice::<Vec<Value>>(rest) {
-            Ok(items) => items.iter().try_for_each(|item| reader.document(item.to_string().as_bytes(), out)),
-            Err(_) => Err(no_answer(rest)),
+        b'{' | b'[' => documents(rest).iter().try_for_each(|document| reader.document(document, out)),
+        // Words beside good events mean nothing; llama-server once wrote its errors like this.
+        _ => match rest.strip_prefix(b"error:").and_then(|error| serde_json::from_slice::<Value>(error).ok())
+        {
+            Some(error) if error.get("error").is_some() => Err(Fault::from_stream(&error)),
+            Some(error) => Err(Fault::from_stream(&json!({ "error": error }))),
+            None if events > 0 => Ok(()),
+            None => Err(no_answer(rest)),
         },
-        // Words beside good events mean nothing.
-        _ if events > 0 => Ok(()),
-        _ => Err(no_answer(rest)),
     }
+}
+
+/// One document, a list of them, or one behind the other.
+fn documents(rest: &[u8]) -> Vec<Cow<'_, [u8]>> {
+    let all = serde_json::Deserializer::from_slice(rest).into_iter().collect::<Result<Vec<Value>, _>>();
+    let items = match all {
+        Ok(all) if matches!(all[..], [Value::Object(_)]) => return vec![Cow::Borrowed(rest)],
+        Ok(all) => all.into_iter().flat_map(|one| match one {
+            Value::Array(items) => items,
+            other => vec![other],
+        }),
+        // The reader says what is wrong with it.
+        Err(_) => return vec![Cow::Borrowed(rest)],
+    };
+    items.map(|item| Cow::Owned(item.to_string().into_bytes())).collect()
 }
 
 /// What can't be read.

@@ -82,18 +82,28 @@ pub fn address(text: &str) -> Result<Url, ConfigError> {
 /// The client for one provider. It keeps connections, speaks HTTP/2 where the server does, takes compressed answers and
 /// uses the proxy of the environment.
 pub(crate) fn client(base: &Url, limits: &Limits) -> Result<reqwest::Client, ConfigError> {
+    // A proxy can't reach this computer.
+    if is_here(base) {
+        return direct_client(base, limits);
+    }
+    builder(base, limits).build().map_err(ConfigError::Client)
+}
+
+/// The same without a proxy.
+pub(crate) fn direct_client(base: &Url, limits: &Limits) -> Result<reqwest::Client, ConfigError> {
+    builder(base, limits).no_proxy().build().map_err(ConfigError::Client)
+}
+
+fn builder(base: &Url, limits: &Limits) -> reqwest::ClientBuilder {
     // Once for the process; a second time is refused, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let origin = base.clone();
-    let builder = reqwest::Client::builder()
+    reqwest::Client::builder()
         .user_agent(concat!("lectern/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(limits.connect)
         .pool_idle_timeout(IDLE)
         .tcp_keepalive(KEEPALIVE)
-        .redirect(Policy::custom(move |attempt| same_origin(&origin, attempt)));
-    // A proxy can't reach this computer.
-    let builder = if is_here(base) { builder.no_proxy() } else { builder };
-    builder.build().map_err(ConfigError::Client)
+        .redirect(Policy::custom(move |attempt| same_origin(&origin, attempt)))
 }
 
 fn same_origin(origin: &Url, attempt: Attempt<'_>) -> Action {

@@ -145,7 +145,12 @@ impl GoogleLogin {
     }
 
     fn new(kind: Kind, url: Url, limits: Limits) -> Result<Self, BadCredentials> {
-        let client = transport::client(&url, &limits).map_err(|_| BadCredentials::Client)?;
+        let client = match kind {
+            // It is a part of the machine; a proxy can't reach it, and must not see its token.
+            Kind::Machine => transport::direct_client(&url, &limits),
+            Kind::ServiceAccount { .. } | Kind::Person { .. } => transport::client(&url, &limits),
+        };
+        let client = client.map_err(|_| BadCredentials::Client)?;
         Ok(Self { kind, client, url, limits })
     }
 

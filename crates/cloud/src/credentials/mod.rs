@@ -91,9 +91,19 @@ impl<M: Mint> TokenSource for Tokens<M> {
             if let Some(token) = kept.as_ref().filter(|token| token.is_fresh() && !is_refused(token)) {
                 return Ok(token.clone());
             }
-            let token = self.mint.mint().await?;
-            *kept = Some(token.clone());
-            Ok(token)
+            match (self.mint.mint().await, kept.as_ref()) {
+                (Ok(token), _) => {
+                    *kept = Some(token.clone());
+                    Ok(token)
+                }
+                // No new one for now, but this one still holds for a moment.
+                (Err(SignInError::Unreachable { .. }), Some(token))
+                    if token.is_valid() && !is_refused(token) =>
+                {
+                    Ok(token.clone())
+                }
+                (Err(error), _) => Err(error),
+            }
         })
     }
 }
@@ -101,6 +111,10 @@ impl<M: Mint> TokenSource for Tokens<M> {
 impl Token {
     fn is(&self, other: &Self) -> bool {
         self.secret.expose_secret() == other.secret.expose_secret()
+    }
+
+    fn is_valid(&self) -> bool {
+        self.expires.is_none_or(|end| end > Instant::now())
     }
 
     fn is_fresh(&self) -> bool {

@@ -91,14 +91,15 @@ impl Reply {
         if text.is_empty() && part.thought_signature.is_none() {
             return;
         }
-        let kind = if part.thought { Kind::Thought } else { Kind::Text };
+        let is_thought = part.thought == Some(true);
+        let kind = if is_thought { Kind::Thought } else { Kind::Text };
         self.layout.say(kind, text.len(), part.thought_signature);
         if text.is_empty() {
             return;
         }
         self.close_call();
         out.append(&mut self.held);
-        if part.thought {
+        if is_thought {
             self.has_thoughts = true;
             out.push(Delta::Thinking(text));
         } else {
@@ -114,6 +115,10 @@ impl Reply {
             same_name && same_id
         });
         if !continues {
+            // The mark behind the last piece of a call that is closed already.
+            if call.is_empty() {
+                return;
+            }
             self.close_call();
             self.open = Some(OpenCall {
                 name: call.name.unwrap_or_default(),
@@ -128,7 +133,7 @@ impl Reply {
             partial::put(&mut open.arguments, piece);
         }
         open.signature = open.signature.take().or(signature);
-        if !call.will_continue {
+        if call.will_continue != Some(true) {
             self.close_call();
         }
     }
@@ -242,9 +247,6 @@ impl Reader for Reply {
             // Bytes that are no UTF-8 cost a few characters, not the reply.
             Err(_) => serde_json::from_str(&String::from_utf8_lossy(json)).map_err(|_| no_answer(json))?,
         };
-        if let Some(error) = &chunk.error {
-            return Err(Fault::from_stream(&json!({ "error": error })));
-        }
         if let Some(feedback) = chunk.prompt_feedback
             && let Some(reason) = feedback.block_reason.filter(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
         {
@@ -260,7 +262,11 @@ impl Reader for Reply {
         if let Some(usage) = chunk.usage_metadata {
             self.usage(usage, out);
         }
-        Ok(())
+        // Last: what came with it counts too.
+        match chunk.error.filter(|error| !error.is_null()) {
+            Some(error) => Err(Fault::from_stream(&json!({ "error": error }))),
+            None => Ok(()),
+        }
     }
 
     fn is_end_mark(&self, data: &[u8]) -> bool {
@@ -292,12 +298,8 @@ impl Reader for Reply {
                 message,
             });
         }
-        if end.is_err() {
-            held.retain(|delta| {
-                !matches!(delta, Delta::ToolCallStarted { .. } | Delta::ToolCallArguments { .. })
-            });
-        }
-        Verdict { end, held, again }
+        let verdict = Verdict { end, held, again, unmade: Vec::new() };
+        if verdict.end.is_err() { verdict.without_calls() } else { verdict }
     }
 }
 

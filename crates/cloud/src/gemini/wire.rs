@@ -5,9 +5,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
+use crate::loose::{if_right, or_default};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -15,18 +13,22 @@ pub(super) struct Chunk {
     #[serde(deserialize_with = "or_default")]
     pub candidates: Vec<Candidate>,
     pub prompt_feedback: Option<Feedback>,
+    #[serde(deserialize_with = "if_right")]
     pub usage_metadata: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "if_right")]
     pub model_version: Option<String>,
-    pub response_id: Option<String>,
     pub error: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Candidate {
+    #[serde(deserialize_with = "if_right")]
     pub index: Option<u32>,
     pub content: Option<Content>,
+    #[serde(deserialize_with = "if_right")]
     pub finish_reason: Option<String>,
+    #[serde(deserialize_with = "if_right")]
     pub finish_message: Option<String>,
 }
 
@@ -41,8 +43,8 @@ pub(super) struct Content {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Part {
     pub text: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub thought: bool,
+    #[serde(deserialize_with = "if_right")]
+    pub thought: Option<bool>,
     pub thought_signature: Option<String>,
     pub function_call: Option<FunctionCall>,
     pub inline_data: Option<Value>,
@@ -54,13 +56,27 @@ pub(super) struct Part {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct FunctionCall {
+    #[serde(deserialize_with = "if_right")]
     pub id: Option<String>,
+    #[serde(deserialize_with = "if_right")]
     pub name: Option<String>,
+    #[serde(deserialize_with = "if_right")]
     pub args: Option<Map<String, Value>>,
     #[serde(deserialize_with = "or_default")]
     pub partial_args: Vec<PartialArg>,
-    #[serde(deserialize_with = "or_default")]
-    pub will_continue: bool,
+    #[serde(deserialize_with = "if_right")]
+    pub will_continue: Option<bool>,
+}
+
+impl FunctionCall {
+    /// Whether it says nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { id, name, args, partial_args, will_continue: _ } = self;
+        id.is_none()
+            && name.as_ref().is_none_or(String::is_empty)
+            && args.is_none()
+            && partial_args.is_empty()
+    }
 }
 
 /// A piece of an argument (`PartialArg`). Pieces of one text have the same path; its `willContinue` says nothing more.
@@ -83,6 +99,8 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Feedback {
+    #[serde(deserialize_with = "if_right")]
     pub block_reason: Option<String>,
+    #[serde(deserialize_with = "if_right")]
     pub block_reason_message: Option<String>,
 }

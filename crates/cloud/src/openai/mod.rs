@@ -5,6 +5,7 @@
 pub(crate) mod models;
 pub(crate) mod reply;
 mod request;
+mod think;
 mod wire;
 
 use futures::stream::BoxStream;
@@ -59,11 +60,14 @@ pub struct OpenAiOptions {
 impl OpenAiOptions {
     /// What is usual at this address.
     pub fn of(base: &Url) -> Self {
-        let openai = base.host_str().is_some_and(|host| host == "api.openai.com");
+        let host = base.host_str().unwrap_or_default();
+        // These refuse what they do not know; Mistral counts without being asked.
+        let strict =
+            matches!(host, "api.openai.com" | "api.mistral.ai" | "api.groq.com" | "api.deepseek.com");
         Self {
-            completion_tokens: openai,
-            extended: !openai,
-            stream_usage: true,
+            completion_tokens: host == "api.openai.com",
+            extended: !strict,
+            stream_usage: host != "api.mistral.ai",
             images: true,
             reasoning_effort: None,
         }

@@ -58,7 +58,7 @@ async fn ask(line: &Line, url: &Url) -> Result<Vec<Listed>, Fault> {
                 return read(&value).ok_or_else(|| no_answer(&body));
             }
             401 if line.credentials.can_renew() && proof.token.is_some() => refused = proof.token,
-            _ => return Err(error_answer(response).await),
+            _ => return Err(line.judged(error_answer(response).await)),
         }
     }
     Err(Fault::of(FaultKind::SignedOut))

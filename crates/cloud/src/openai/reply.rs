@@ -5,6 +5,7 @@
 use lectern_core::{Delta, FinishReason, Usage};
 use serde_json::{Map, Value, json};
 
+use super::think::{Said as Piece, Splitter};
 use super::wire::{Call, Choice, Chunk, Function, Said, Timings};
 use crate::fault::{Fault, FaultKind};
 use crate::names::Names;
@@ -15,6 +16,7 @@ use crate::reply::{Reader, Verdict, no_answer};
 pub(crate) struct Reply {
     names: Names,
     calls: Vec<CallState>,
+    tags: Splitter,
     has_text: bool,
     has_thoughts: bool,
     refused: bool,
@@ -42,6 +44,7 @@ impl Reply {
         Self {
             names,
             calls: Vec::new(),
+            tags: Splitter::default(),
             has_text: false,
             has_thoughts: false,
             refused: false,
@@ -65,16 +68,16 @@ impl Reply {
     fn said(&mut self, said: Said, out: &mut Vec<Delta>) {
         // Some servers send both names with the same words.
         let reasoning = said.reasoning_content.filter(|value| !value.is_null()).or(said.reasoning);
-        let thinking = words(reasoning.as_ref());
+        let mut thinking = words(reasoning.as_ref());
+        if thinking.is_empty() {
+            thinking = words(said.reasoning_details.as_ref());
+        }
         if !thinking.is_empty() {
-            self.has_thoughts = true;
-            out.push(Delta::Thinking(thinking));
+            let before = self.tags.settle();
+            self.tell(before, out);
+            self.tell(Some(Piece::Thought(thinking)), out);
         }
-        let text = words(said.content.as_ref());
-        if !text.is_empty() {
-            self.has_text = true;
-            out.push(Delta::Text(text));
-        }
+        self.content(said.content, out);
         let refusal = words(said.refusal.as_ref());
         if !refusal.is_empty() {
             (self.has_text, self.refused) = (true, true);
@@ -88,10 +91,47 @@ impl Reply {
         }
     }
 
+    /// Text, or parts of which some may be thoughts.
+    fn content(&mut self, content: Option<Value>, out: &mut Vec<Delta>) {
+        match content {
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+                    let thought = matches!(kind, "thinking" | "reasoning" | "thought");
+                    let text = words(Some(&part));
+                    self.tell(Some(if thought { Piece::Thought(text) } else { Piece::Text(text) }), out);
+                }
+            }
+            Some(Value::String(text)) => {
+                for piece in self.tags.push(text) {
+                    self.tell(Some(piece), out);
+                }
+            }
+            other => self.tell(Some(Piece::Text(words(other.as_ref()))), out),
+        }
+    }
+
+    fn tell(&mut self, piece: Option<Piece>, out: &mut Vec<Delta>) {
+        match piece {
+            Some(Piece::Text(text)) if !text.is_empty() => {
+                self.has_text = true;
+                out.push(Delta::Text(text));
+            }
+            Some(Piece::Thought(text)) if !text.is_empty() => {
+                self.has_thoughts = true;
+                out.push(Delta::Thinking(text));
+            }
+            Some(Piece::Text(_) | Piece::Thought(_)) | None => {}
+        }
+    }
+
     fn call(&mut self, call: Call, out: &mut Vec<Delta>) {
+        let before = self.tags.settle();
+        self.tell(before, out);
         let Call { index, id, function, extra_content } = call;
         let id = match id {
-            Some(Value::String(id)) => Some(id).filter(|id| !id.is_empty()),
+            // Mistral once wrote the word.
+            Some(Value::String(id)) => Some(id).filter(|id| !id.is_empty() && id != "null"),
             Some(Value::Number(id)) => Some(id.to_string()),
             Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
         };
@@ -131,10 +171,13 @@ impl Reply {
         };
         let other = |place: &usize| {
             let call = &self.calls[*place];
-            let other_id = matches!((call.id.as_deref(), id), (Some(here), Some(id)) if here != id);
             let other_name = matches!((call.name.as_deref(), name), (Some(here), Some(name)) if here != name);
+            // Servers that make a new id for each piece go on with arguments that are not whole.
+            let goes_on = !call.arguments.is_empty() && !is_whole(&call.arguments) && !begins_object(piece);
+            let other_id =
+                matches!((call.id.as_deref(), id), (Some(here), Some(id)) if here != id) && !goes_on;
             // Without ids, a second whole call of the same name and number can only be told by its arguments.
-            let begins = name.is_some() && id.is_none() && piece.trim_start().starts_with('{');
+            let begins = name.is_some() && id.is_none() && begins_object(piece);
             other_id && name.is_some() || other_name || begins && is_whole(&call.arguments)
         };
         match known.filter(|place| !other(place)) {
@@ -191,9 +234,16 @@ fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => parts.iter().map(|part| words(Some(part))).collect(),
-        Some(Value::Object(part)) => words(part.get("text").or_else(|| part.get("content"))),
+        Some(Value::Object(part)) => {
+            let names = ["text", "content", "thinking", "reasoning", "summary"];
+            words(names.iter().find_map(|name| part.get(*name)))
+        }
         Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => String::new(),
     }
+}
+
+fn begins_object(piece: &str) -> bool {
+    piece.trim_start().starts_with('{')
 }
 
 fn is_whole(arguments: &str) -> bool {
@@ -215,14 +265,9 @@ impl Reader for Reply {
             // Bytes that are no UTF-8 cost a few characters, not the reply.
             Err(_) => serde_json::from_str(&String::from_utf8_lossy(json)).map_err(|_| no_answer(json))?,
         };
-        if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(Fault::from_stream(&json!({ "error": error })));
-        }
-        let bare = chunk.object.as_ref().is_some_and(|object| object == "error");
-        if bare || (chunk.detail.is_some() && chunk.choices.is_empty()) {
-            let whole = serde_json::from_slice::<Value>(json).unwrap_or_default();
-            return Err(Fault::from_stream(&whole));
-        }
+        // Errors without a field of their own: vLLM once, Mistral, FastAPI, LM Studio's `event: error`.
+        let bare = chunk.object.as_ref().is_some_and(|object| object == "error")
+            || (chunk.choices.is_empty() && (chunk.detail.is_some() || chunk.message.is_some()));
         self.model = chunk.model.or(self.model.take());
         for choice in chunk.choices {
             // One reply is asked for.
@@ -231,8 +276,15 @@ impl Reader for Reply {
             }
         }
         self.timings = chunk.timings.unwrap_or(std::mem::take(&mut self.timings));
-        if let Some(usage) = chunk.usage {
+        if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
             self.usage(usage, out);
+        }
+        // Last: what came with an error counts too.
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(Fault::from_stream(&json!({ "error": error })));
+        }
+        if bare {
+            return Err(Fault::from_stream(&serde_json::from_slice(json).unwrap_or_default()));
         }
         Ok(())
     }
@@ -243,6 +295,8 @@ impl Reader for Reply {
 
     fn verdict(&mut self) -> Verdict {
         let mut held = Vec::new();
+        let rest = self.tags.settle();
+        self.tell(rest, &mut held);
         for (place, call) in self.calls.iter_mut().enumerate() {
             // A call that never got a name is told all the same: the model hears that there is no such tool.
             if call.name.is_none() && !call.arguments.is_empty() {
@@ -259,21 +313,25 @@ impl Reader for Reply {
         match &self.finish {
             Some(Ending::ContentFilter) if self.has_text => Verdict::stands(Ok(FinishReason::Filtered), held),
             Some(Ending::ContentFilter) => Verdict::stands(Err(filtered), Vec::new()),
-            Some(Ending::Length) => Verdict::stands(Ok(FinishReason::Length), held),
+            // What came is kept; the error itself stood beside it, or was never told.
+            Some(Ending::Failed) => {
+                Verdict::stands(Err(Fault::of(FaultKind::Overloaded)), held).without_calls()
+            }
+            Some(Ending::Length | Ending::ModelLength) => Verdict::stands(Ok(FinishReason::Length), held),
             Some(_) if self.refused => Verdict::stands(Ok(FinishReason::Filtered), held),
             Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall | Ending::Other(_)) if nothing => {
                 let again = (!self.has_thoughts).then_some(empty);
-                Verdict { end: Ok(FinishReason::Stop), held, again }
+                Verdict { again, ..Verdict::stands(Ok(FinishReason::Stop), held) }
             }
             Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall | Ending::Other(_)) => {
                 Verdict::stands(Ok(spoken), held)
             }
-            None if nothing => Verdict { end: Err(empty.clone()), held, again: Some(empty) },
+            None if nothing => Verdict { again: Some(empty.clone()), ..Verdict::stands(Err(empty), held) },
             // Servers that give no reason close properly at least.
             None if self.done => Verdict::stands(Ok(spoken), held),
             None => {
                 let why = "it ended without a reason".to_owned();
-                Verdict::stands(Err(Fault::of(FaultKind::Broken { why })), Vec::new())
+                Verdict::stands(Err(Fault::of(FaultKind::Broken { why })), held).without_calls()
             }
         }
     }

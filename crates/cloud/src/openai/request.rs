@@ -86,7 +86,9 @@ fn settings(body: &mut Map<String, Value>, request: &ChatRequest, options: &Open
         // llama-server, vLLM, LM Studio and Ollama know these; OpenAI refuses them.
         set("top_k", top_k.map(Value::from));
         set("min_p", min_p.map(decimal));
+        // llama-server, LM Studio and Ollama; vLLM and OpenRouter have another name for it.
         set("repeat_penalty", repeat_penalty.map(decimal));
+        set("repetition_penalty", repeat_penalty.map(decimal));
         let thinking = request.thinking.enabled.map(|enabled| json!({ "enable_thinking": enabled }));
         set("chat_template_kwargs", thinking);
     }

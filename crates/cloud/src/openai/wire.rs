@@ -2,26 +2,32 @@
 //!
 //! Invariant: whatever may be missing, null, or of another type at some server is read as what it means.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
+use crate::loose::{if_right, or_default};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Chunk {
     #[serde(deserialize_with = "or_default")]
     pub choices: Vec<Choice>,
+    #[serde(deserialize_with = "if_right")]
     pub usage: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "if_right")]
     pub model: Option<String>,
     pub error: Option<Value>,
     /// `error` where vLLM once wrote errors without a field of their own.
     pub object: Option<Value>,
     /// FastAPI's errors.
     pub detail: Option<Value>,
+    /// An error without a field of its own has its words here (Mistral, LM Studio's `event: error`).
+    pub message: Option<Value>,
+    #[serde(deserialize_with = "if_right")]
     pub timings: Option<Timings>,
+    /// Groq's counts, before it had `usage`.
+    #[serde(deserialize_with = "if_right")]
+    pub x_groq: Option<Groq>,
 }
 
 /// llama-server's figures.
@@ -34,11 +40,19 @@ pub(super) struct Timings {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+pub(super) struct Groq {
+    pub usage: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Choice {
+    #[serde(deserialize_with = "if_right")]
     pub index: Option<u32>,
     pub delta: Option<Said>,
     /// In an answer that is no stream.
     pub message: Option<Said>,
+    #[serde(deserialize_with = "if_right")]
     pub finish_reason: Option<String>,
 }
 
@@ -51,6 +65,8 @@ pub(super) struct Said {
     pub reasoning_content: Option<Value>,
     /// Ollama, OpenRouter, vLLM of late.
     pub reasoning: Option<Value>,
+    /// OpenRouter: the same in parts.
+    pub reasoning_details: Option<Value>,
     pub refusal: Option<Value>,
     #[serde(deserialize_with = "or_default")]
     pub tool_calls: Vec<Call>,
@@ -61,6 +77,7 @@ pub(super) struct Said {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Call {
+    #[serde(deserialize_with = "if_right")]
     pub index: Option<i64>,
     /// Text; a number at some servers.
     pub id: Option<Value>,
@@ -72,6 +89,7 @@ pub(super) struct Call {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Function {
+    #[serde(deserialize_with = "if_right")]
     pub name: Option<String>,
     /// A text of JSON; the object itself at some servers.
     pub arguments: Option<Value>,

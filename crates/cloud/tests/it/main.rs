@@ -8,3 +8,4 @@ mod google;
 mod openai;
 mod recorded;
 mod support;
+mod vendors;
