@@ -7,6 +7,7 @@ mod conversations;
 mod generation;
 mod library;
 mod news;
+mod providers;
 mod resources;
 mod rules;
 mod servers;
@@ -21,18 +22,20 @@ use lectern_core::guard::Guard;
 use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
 use lectern_mcp::{Host, HostOptions, ServerConfig};
 use tokio::sync::broadcast;
+use url::Url;
 
 use crate::approvals::Approvals;
 use crate::home::Home;
 use crate::library::Library;
-use crate::models::{self, Model, Models};
+use crate::models::{self, Model, Models, Source};
 use crate::options::EngineOptions;
 use crate::problem::of_store;
+use crate::providers::Providers;
 use crate::sample;
 use crate::secrets::Keyring;
 use crate::settings::Settings;
 use crate::vaults::Vault;
-use crate::view::{AppNews, AppView, ModelView, Problem, VaultView};
+use crate::view::{AppNews, AppView, ModelView, Problem, ProviderId, VaultView};
 
 pub use news::News;
 pub use servers::{NeededValue, ValueKind};
@@ -55,6 +58,7 @@ struct Inner {
     permissions: Arc<PermissionBook>,
     approvals: Approvals,
     models: Models,
+    providers: Arc<Providers>,
     host: Arc<Host>,
     secrets: Keyring,
     news: broadcast::Sender<AppNews>,
@@ -73,6 +77,8 @@ struct State {
     unusable: Vec<Unusable>,
     /// Servers that were removed and can come back, the oldest first.
     removed: Vec<Removed>,
+    /// Providers that were removed and can come back, the oldest first.
+    removed_providers: Vec<providers::Removed>,
 }
 
 impl Engine {
@@ -95,6 +101,7 @@ impl Engine {
         let store = Store::open(&home.store()).map_err(|error| of_store(&error))?;
         rules::note_found(&store, &options.who, &settings);
         let secrets = options.secrets.clone().unwrap_or_else(Keyring::of_system);
+        let providers = Arc::new(Providers::new(secrets.clone(), elsewhere(&model, &options)?));
         let approvals = approvals(&store, &executable, &options, &vaults, &configs);
         let host_options = HostOptions {
             approval: Some(Arc::new(approvals.clone())),
@@ -106,8 +113,16 @@ impl Engine {
         let inner = Inner {
             permissions: Arc::new(permissions(&home, &settings, &options, &store)),
             approvals,
-            models: Models::new(home.clone(), &executable),
-            state: Mutex::new(State { settings, model, vaults, unusable, removed: Vec::new() }),
+            models: Models::new(home.clone(), &executable, Arc::clone(&providers)),
+            providers,
+            state: Mutex::new(State {
+                settings,
+                model,
+                vaults,
+                unusable,
+                removed: Vec::new(),
+                removed_providers: Vec::new(),
+            }),
             turns: Turns::default(),
             news: broadcast::channel(256).0,
             ahead: ahead::Ahead::default(),
@@ -139,6 +154,7 @@ impl Engine {
             home: self.0.home.path().display().to_string(),
             model,
             models: self.model_views(&listed),
+            providers: self.providers(),
             downloads: self.downloads(),
             servers: self.servers(),
             vaults,
@@ -160,7 +176,8 @@ impl Engine {
             turn.finished().await;
         }
         self.close_library().await;
-        tokio::join!(self.0.host.close(), self.0.models.close(), self.forget_removed());
+        let forgotten = async { tokio::join!(self.forget_removed(), self.forget_removed_providers()) };
+        tokio::join!(self.0.host.close(), self.0.models.close(), forgotten);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -208,6 +225,20 @@ fn chosen_model(settings: &Settings, options: &EngineOptions) -> Result<Model, P
     let chosen = listed.iter().find(|model| Some(&model.id) == settings.model.as_ref());
     // The settings may name a model that is gone; the starter always answers.
     Ok(chosen.unwrap_or(&listed[0]).clone())
+}
+
+/// Where the provider of the model is asked in this run.
+fn elsewhere(model: &Model, options: &EngineOptions) -> Result<Option<(ProviderId, Url)>, Problem> {
+    let Some(text) = &options.base_url else { return Ok(None) };
+    let url = crate::providers::address::read(text)?;
+    match &model.source {
+        Source::Remote(remote) => Ok(Some((remote.entry.provider.clone(), url))),
+        Source::Starter | Source::File(_) => Err(Problem::new(
+            "not_remote",
+            format!("an address was given, but `{}` runs on this computer", model.id),
+        )
+        .hint("Name a model of a provider, or leave the address out.")),
+    }
 }
 
 /// What the user approved, with what needs no word: our own servers, and those of a file that was named for this run.

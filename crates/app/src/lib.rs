@@ -14,6 +14,7 @@ pub mod models;
 pub mod options;
 mod problem;
 pub mod prompt;
+pub mod providers;
 pub mod rules;
 pub mod sample;
 pub mod secrets;

@@ -1,4 +1,4 @@
-//! The models that can answer: the starter, and GGUF files that stay where the user has them.
+//! The models that can answer: the starter, GGUF files that stay where the user has them, and models of providers.
 //!
 //! Invariant: at most one model is kept in memory beyond the turns that use it.
 
@@ -17,33 +17,66 @@ use crate::entry;
 use crate::fitted::Fitted;
 use crate::generation::{Effective, Levels};
 use crate::home::Home;
-use crate::settings::{ModelEntry, ModelOptions, Settings};
+use crate::providers::{Providers, Remote};
+use crate::settings::{ModelEntry, ModelOptions, ModelSource, RemoteEntry, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
 use crate::states::cache_options;
 use crate::unusable::Unusable;
 use crate::vaults::{reason, slug};
-use crate::view::{ModelOrigin, ModelView, Problem};
+use crate::view::{ModelFacts, ModelOrigin, ModelView, Problem};
 
 /// One model of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Its id.
     pub id: ModelId,
-    /// Its file; none for the starter.
-    pub path: Option<PathBuf>,
+    /// Where it is.
+    pub source: Source,
     /// How it is used.
     pub options: ModelOptions,
+}
+
+/// Where a model is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Built in.
+    Starter,
+    /// A GGUF file.
+    File(PathBuf),
+    /// At a provider.
+    Remote(Box<Remote>),
 }
 
 impl Model {
     fn starter(options: &ModelOptions) -> Self {
         let tool_mode = options.tool_mode.or(Some(ToolMode::Native));
-        Self { id: STARTER_ID.into(), path: None, options: ModelOptions { tool_mode, ..options.clone() } }
+        Self {
+            id: STARTER_ID.into(),
+            source: Source::Starter,
+            options: ModelOptions { tool_mode, ..options.clone() },
+        }
     }
 
-    fn of_entry(entry: &ModelEntry) -> Self {
-        Self { id: entry.id.clone(), path: Some(entry.path.clone()), options: entry.options.clone() }
+    pub(crate) fn of_entry(entry: &ModelEntry, settings: &Settings) -> Self {
+        let source = match &entry.source {
+            ModelSource::File(path) => Source::File(path.clone()),
+            ModelSource::Remote(remote) => Source::Remote(Box::new(of_provider(remote, settings))),
+        };
+        Self { id: entry.id.clone(), source, options: entry.options.clone() }
     }
+
+    /// Its file, where the user named one; none for the starter and for remote models.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(path) => Some(path),
+            Source::Starter | Source::Remote(_) => None,
+        }
+    }
+}
+
+fn of_provider(entry: &RemoteEntry, settings: &Settings) -> Remote {
+    let provider = settings.providers.iter().find(|provider| provider.id == entry.provider);
+    Remote { entry: entry.clone(), provider: provider.cloned() }
 }
 
 impl Model {
@@ -54,7 +87,7 @@ impl Model {
 
     /// Whether it is the same as far as loading goes; how it writes is said with each request.
     fn loads_like(&self, other: &Self) -> bool {
-        let loading = |model: &Self| (model.id.clone(), model.path.clone(), model.alone().load_key());
+        let loading = |model: &Self| (model.id.clone(), model.source.clone(), model.alone().load_key());
         loading(self) == loading(other)
     }
 }
@@ -62,7 +95,7 @@ impl Model {
 /// All models of the settings, the starter first.
 pub fn of_settings(settings: &Settings) -> Vec<Model> {
     std::iter::once(Model::starter(&settings.starter))
-        .chain(settings.models.iter().map(Model::of_entry))
+        .chain(settings.models.iter().map(|entry| Model::of_entry(entry, settings)))
         .collect()
 }
 
@@ -73,19 +106,44 @@ pub fn named(text: &str, settings: &Settings) -> Result<Model, Problem> {
         return Ok(model.clone());
     }
     let path = Path::new(text);
+    if let Some(model) = at_provider(text, settings).filter(|_| !path.exists()) {
+        return Ok(model);
+    }
     let looks_like_file =
         text.contains(std::path::MAIN_SEPARATOR) || text.ends_with(".gguf") || path.exists();
     if !looks_like_file {
         let ids: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
         return Err(Problem::new("unknown_model", format!("there is no model `{text}`"))
-            .hint(format!("Name a GGUF file, or one of: {}.", ids.join(", "))));
+            .hint(format!("Name a GGUF file, PROVIDER/MODEL, or one of: {}.", ids.join(", "))));
     }
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    if let Some(model) = models.iter().find(|model| model.path.as_ref() == Some(&path)) {
+    if let Some(model) = models.iter().find(|model| model.path() == Some(&path)) {
         return Ok(model.clone());
     }
     let taken = |id: &str| models.iter().any(|model| model.id.as_str() == id);
-    Ok(Model { id: free_id(&path, taken), path: Some(path), options: ModelOptions::default() })
+    Ok(Model { id: free_id(&path, taken), source: Source::File(path), options: ModelOptions::default() })
+}
+
+/// `PROVIDER/MODEL`: a model that is used without being added.
+fn at_provider(text: &str, settings: &Settings) -> Option<Model> {
+    let (provider, name) = text.split_once('/').filter(|(_, name)| !name.is_empty())?;
+    let provider = settings.providers.iter().find(|entry| entry.id.0 == provider)?;
+    let listed = of_settings(settings).into_iter().find(|model| match &model.source {
+        Source::Remote(remote) => remote.entry.provider == provider.id && remote.entry.model == name,
+        Source::Starter | Source::File(_) => false,
+    });
+    Some(listed.unwrap_or_else(|| {
+        let entry = RemoteEntry {
+            provider: provider.id.clone(),
+            model: name.to_owned(),
+            name: None,
+            price: None,
+            facts: ModelFacts::default(),
+            other: serde_json::Map::new(),
+        };
+        let source = Source::Remote(Box::new(of_provider(&entry, settings)));
+        Model { id: text.into(), source, options: ModelOptions::default() }
+    }))
 }
 
 /// Adds a file to the settings, or finds it there. The file is read, not copied.
@@ -95,35 +153,36 @@ pub fn add(settings: &mut Settings, path: &Path) -> Model {
 
 /// The same with a name that says more than that of the file.
 pub fn add_named(settings: &mut Settings, path: &Path, name: Option<&str>) -> Model {
-    if let Some(entry) = settings.models.iter().find(|entry| entry.path == path) {
-        return Model::of_entry(entry);
+    if let Some(entry) = settings.models.iter().find(|entry| entry.path() == Some(path)) {
+        return Model::of_entry(entry, settings);
     }
     let id = match name {
         Some(name) => free_id(&path.with_file_name(format!("{name}.gguf")), |id| is_taken(settings, id)),
         None => free_id(path, |id| is_taken(settings, id)),
     };
-    let entry = ModelEntry { id, path: path.to_owned(), options: ModelOptions::default() };
-    let model = Model::of_entry(&entry);
+    let entry = ModelEntry::of_file(id, path);
+    let model = Model::of_entry(&entry, settings);
     settings.models.push(entry);
     model
 }
 
 /// Puts an entry back that was taken out; its id is changed when another has it now.
 pub fn put_back(settings: &mut Settings, entry: ModelEntry) -> Model {
-    if let Some(known) = settings.models.iter().find(|known| known.path == entry.path) {
-        return Model::of_entry(known);
+    if let Some(known) = settings.models.iter().find(|known| known.source == entry.source) {
+        return Model::of_entry(known, settings);
     }
-    let id = match is_taken(settings, entry.id.as_str()) {
-        true => free_id(&entry.path, |id| is_taken(settings, id)),
-        false => entry.id.clone(),
+    let id = match (is_taken(settings, entry.id.as_str()), entry.path()) {
+        (false, _) => entry.id.clone(),
+        (true, Some(path)) => free_id(path, |id| is_taken(settings, id)),
+        (true, None) => ModelId(free_named(entry.id.as_str(), "model", |id| is_taken(settings, id))),
     };
     let entry = ModelEntry { id, ..entry };
-    let model = Model::of_entry(&entry);
+    let model = Model::of_entry(&entry, settings);
     settings.models.push(entry);
     model
 }
 
-fn is_taken(settings: &Settings, id: &str) -> bool {
+pub(crate) fn is_taken(settings: &Settings, id: &str) -> bool {
     id == STARTER_ID || settings.models.iter().any(|entry| entry.id.as_str() == id)
 }
 
@@ -153,6 +212,7 @@ pub fn unknown(id: &ModelId) -> Problem {
 pub struct Models {
     home: Home,
     worker: WorkerCommand,
+    providers: Arc<Providers>,
     // A std mutex: nothing awaits while it is held.
     known: Mutex<HashMap<PathBuf, Known>>,
     loaded: AsyncMutex<Option<(Model, Arc<LocalModel>)>>,
@@ -170,11 +230,12 @@ type Stamp = Option<(u64, SystemTime)>;
 
 impl Models {
     /// Nothing is read yet.
-    pub fn new(home: Home, executable: &Path) -> Self {
+    pub(crate) fn new(home: Home, executable: &Path, providers: Arc<Providers>) -> Self {
         let worker = entry::worker_command(executable);
         Self {
             home,
             worker,
+            providers,
             known: Mutex::default(),
             loaded: AsyncMutex::default(),
             deleted: Mutex::default(),
@@ -194,7 +255,11 @@ impl Models {
 
     /// A model as the shells show it.
     pub fn view(&self, model: &Model) -> ModelView {
-        let Some(path) = &model.path else { return self.starter_view(model) };
+        let path = match &model.source {
+            Source::Starter => return self.starter_view(model),
+            Source::Remote(remote) => return self.providers.model_view(model, remote),
+            Source::File(path) => path,
+        };
         let info = self.inspect(path);
         let file_name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let view = ModelView {
@@ -209,6 +274,7 @@ impl Models {
             tool_mode: model.options.tool_mode.unwrap_or_default(),
             starter: false,
             origin: ModelOrigin::File,
+            remote: None,
             missing: !path.exists(),
             advice: None,
             bench: None,
@@ -233,6 +299,7 @@ impl Models {
             tool_mode: ToolMode::Native,
             starter: true,
             origin: ModelOrigin::BuiltIn,
+            remote: None,
             missing: false,
             advice: None,
             bench: None,
@@ -261,9 +328,10 @@ impl Models {
         if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of.loads_like(model)) {
             return Ok(fitted(Arc::clone(open)));
         }
-        let path = match &model.path {
-            Some(path) => path.clone(),
-            None => self.installed_starter().await?,
+        let path = match &model.source {
+            Source::File(path) => path.clone(),
+            Source::Starter => self.installed_starter().await?,
+            Source::Remote(remote) => return Ok(self.providers.open(model, remote).await),
         };
         let options = LocalOptions { cache: cache_options(&self.home), ..model.alone().local() };
         let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {
@@ -335,9 +403,14 @@ fn bad_file(error: &ModelFileError) -> Problem {
 
 fn free_id(path: &Path, taken: impl Fn(&str) -> bool) -> ModelId {
     let name = slug(&path.file_stem().unwrap_or_default().to_string_lossy());
-    let stem = if name.is_empty() { "model".to_owned() } else { name };
-    let mut candidates = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}")));
-    ModelId(candidates.find(|id| !taken(id)).unwrap_or_default())
+    ModelId(free_named(&name, "model", taken))
+}
+
+/// The stem, or the stem with the first number that makes it free.
+pub(crate) fn free_named(stem: &str, otherwise: &str, taken: impl Fn(&str) -> bool) -> String {
+    let stem = if stem.is_empty() { otherwise } else { stem };
+    let mut candidates = std::iter::once(stem.to_owned()).chain((2..).map(|n| format!("{stem}-{n}")));
+    candidates.find(|id| !taken(id)).unwrap_or_default()
 }
 
 /// The absolute path of a model file that is there.

@@ -12,8 +12,10 @@ use crate::generation::Entry;
 pub struct EngineOptions {
     /// The executable that has the subcommands of [`crate::entry`]; none for the running one.
     pub executable: Option<PathBuf>,
-    /// A model by its id, or a GGUF file.
+    /// A model by its id, a GGUF file, or `PROVIDER/MODEL`.
     pub model: Option<String>,
+    /// Where the provider of the model is asked in place of its own address.
+    pub base_url: Option<String>,
     /// Folders of notes in place of the vaults in the settings; empty for those.
     pub vaults: Vec<PathBuf>,
     /// A file of servers in place of those in the settings. Then no vault is served that is not named here.

@@ -2,11 +2,14 @@
 //!
 //! Invariant: a file that can't be read is never overwritten, and keys we don't know are kept.
 
+mod model;
+mod provider;
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lectern_core::{ModelId, Rule, ServerId, ToolMode};
+use lectern_core::{ModelId, Rule, ServerId};
 use lectern_mcp::ServerConfig;
 use lectern_mcp::entry::{Entry, OWN, Origin, entry_of, read_entry, write_entry};
 use lectern_mcp::import::Input;
@@ -14,10 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::durable;
-use crate::generation;
 use crate::home::Home;
 pub use crate::states::StatesEntry;
-use crate::view::{Problem, SettingKey};
+use crate::view::Problem;
+pub use model::{ModelEntry, ModelOptions, ModelSource, RemoteEntry};
+pub use provider::{Agreed, Login, ProviderEntry};
 
 /// The version of the file that this Lectern writes.
 const VERSION: u32 = 1;
@@ -34,6 +38,9 @@ pub struct Settings {
     /// The models that the user added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelEntry>,
+    /// Where remote models are asked. Their secrets are in the keyring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub providers: Vec<ProviderEntry>,
     /// Folders whose models are on the list, beside Lectern's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_folders: Vec<PathBuf>,
@@ -76,67 +83,6 @@ pub struct Settings {
     pub other: Map<String, Value>,
 }
 
-/// A model file that the user added; it stays where it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ModelEntry {
-    /// Our id.
-    pub id: ModelId,
-    /// The file.
-    pub path: PathBuf,
-    /// How the model is used.
-    #[serde(flatten)]
-    pub options: ModelOptions,
-}
-
-/// How one model is used. What is unset is found out from the model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelOptions {
-    /// How tools are brought to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_mode: Option<ToolMode>,
-    /// Tokens of context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_length: Option<u32>,
-    /// How it writes, by the names of [`crate::view::SettingKey`].
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub generation: generation::Entry,
-    /// Where older versions kept some of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<generation::Entry>,
-    /// Keys of other versions, kept as they are.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-impl ModelOptions {
-    /// All that is set, wherever it stands.
-    pub fn entry(&self) -> generation::Entry {
-        let mut entry = self.sampling.clone().unwrap_or_default();
-        if let Some(length) = self.context_length {
-            entry.insert(SettingKey::ContextLength.name(), length.into());
-        }
-        if let Some(Ok(mode)) = self.tool_mode.map(serde_json::to_value) {
-            entry.insert(SettingKey::ToolMode.name(), mode);
-        }
-        entry.extend(self.generation.clone());
-        entry
-    }
-
-    /// Replaces all that is set.
-    pub fn set_entry(&mut self, mut entry: generation::Entry) {
-        let mut take = |key: SettingKey| entry.shift_remove(&key.name());
-        self.context_length =
-            take(SettingKey::ContextLength).and_then(|value| serde_json::from_value(value).ok());
-        self.tool_mode = take(SettingKey::ToolMode).and_then(|value| serde_json::from_value(value).ok());
-        self.sampling = None;
-        self.generation = entry;
-    }
-
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// One of the user's own vaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultEntry {
@@ -155,6 +101,7 @@ impl Default for Settings {
             version: VERSION,
             model: None,
             models: Vec::new(),
+            providers: Vec::new(),
             model_folders: Vec::new(),
             hidden_models: Vec::new(),
             model_hub: None,

@@ -8,6 +8,7 @@ mod generation;
 mod hub;
 mod import;
 mod models;
+mod providers;
 mod resources;
 mod servers;
 mod watch;
@@ -24,6 +25,7 @@ pub use generation::*;
 pub use hub::*;
 pub use import::*;
 pub use models::*;
+pub use providers::*;
 pub use resources::*;
 pub use servers::*;
 pub use watch::*;
@@ -40,6 +42,8 @@ pub struct AppView {
     pub model: ModelId,
     /// All models.
     pub models: Vec<ModelView>,
+    /// Where remote models are asked.
+    pub providers: Vec<ProviderView>,
     /// All downloads of models, the oldest first.
     pub downloads: Vec<DownloadView>,
     /// All servers.
@@ -74,6 +78,10 @@ pub struct ModelView {
     pub starter: bool,
     /// Where its file came from.
     pub origin: ModelOrigin,
+    /// What is particular to a model of a provider; none for one that runs here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub remote: Option<RemoteView>,
     /// Whether its file is gone.
     pub missing: bool,
     /// Whether it suits this machine; none when its file can't be read.
@@ -136,6 +144,10 @@ pub struct ConversationView {
     pub summary: ConversationSummary,
     /// The messages of the active branch, oldest first.
     pub messages: Vec<MessageView>,
+    /// The model of this conversation; none for the one that answers everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub model: Option<ModelId>,
     /// What stands for the oldest messages where the model reads them, when they no longer fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -186,6 +198,10 @@ pub struct SendRequest {
     #[serde(default)]
     #[ts(as = "Option<Vec<Attachment>>", optional)]
     pub attachments: Vec<Attachment>,
+    /// The model that answers this message; none for that of the conversation.
+    #[serde(default)]
+    #[ts(optional)]
+    pub model: Option<ModelId>,
 }
 
 /// What came of sending.
@@ -219,6 +235,11 @@ pub enum AppNews {
         model: ModelId,
         /// All of them.
         models: Vec<ModelView>,
+    },
+    /// Providers were added, changed or removed, or somebody signed in or out.
+    ProvidersChanged {
+        /// All of them.
+        providers: Vec<ProviderView>,
     },
     /// Downloads were added, ended, or taken off the list.
     DownloadsChanged {

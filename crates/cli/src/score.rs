@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use lectern_app::models::Source;
 use lectern_app::settings::Settings;
 use lectern_app::view::{Problem, SendRequest};
 use lectern_app::{Engine, EngineOptions, Home, models, rules};
@@ -119,7 +120,14 @@ fn options(score: &Score, home: &Home, folder: &Path) -> Result<EngineOptions, P
     let mut options = EngineOptions { rules: vec![rules::parse_allow("all")?], ..EngineOptions::default() };
     if let Some(text) = &score.model {
         let model = models::named(text, &Settings::read(home)?)?;
-        options.model = model.path.map(|path| path.display().to_string());
+        options.model = match model.source {
+            Source::Starter => None,
+            Source::File(path) => Some(path.display().to_string()),
+            Source::Remote(_) => {
+                return Err(Problem::new("not_local", format!("`{text}` does not run on this computer"))
+                    .hint("Questions are scored with local models only."));
+            }
+        };
     }
     if let Some(vault) = &score.vault {
         let copy = folder.join("vault");

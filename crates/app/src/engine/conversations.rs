@@ -36,6 +36,7 @@ impl Engine {
         Ok(ConversationView {
             summary: self.summary(line),
             messages: messages.into_iter().map(message).collect(),
+            model: self.model_of_conversation(id),
             summarised: summary.map(|summary| SummaryView {
                 up_to: summary.up_to,
                 text: summary.text,

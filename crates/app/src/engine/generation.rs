@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Engine;
 use crate::generation::{self, Effective, Entry, Known, Level, Levels, all_presets, check};
-use crate::models::{self, Model};
+use crate::models::{self, Model, Source};
 use crate::problem::of_store;
 use crate::settings::{ModelOptions, Settings};
 use crate::starter::{STARTER_ID, STARTER_NAME};
@@ -125,7 +125,11 @@ impl Engine {
 
     /// What is known of a model without loading it.
     pub(super) fn known(&self, model: &Model) -> Known {
-        let Some(path) = &model.path else { return Known { starter: true, ..Known::default() } };
+        let path = match &model.source {
+            Source::Starter => return Known { starter: true, ..Known::default() },
+            Source::Remote(_) => return Known::default(),
+            Source::File(path) => path,
+        };
         // A file that can't be read is a problem of the turn that uses it.
         let Ok(info) = self.0.models.inspect(path) else { return Known::default() };
         Known {
@@ -217,7 +221,7 @@ impl Engine {
         Ok(())
     }
 
-    fn change_settings<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> Result<T, Problem> {
+    pub(super) fn change_settings<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> Result<T, Problem> {
         let (settings, given) = Settings::change(&self.0.home, change)?;
         self.state().settings = settings;
         Ok(given)

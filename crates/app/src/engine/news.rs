@@ -50,6 +50,7 @@ impl Engine {
         let view = self.app_view();
         let mut all = vec![AppNews::ServersChanged { servers: view.servers }];
         all.push(AppNews::ModelsChanged { model: view.model, models: view.models });
+        all.push(AppNews::ProvidersChanged { providers: view.providers });
         all.push(AppNews::DownloadsChanged { downloads: view.downloads });
         all.push(AppNews::VaultsChanged { vaults: view.vaults });
         if let Ok(conversations) = self.conversations() {

@@ -57,7 +57,8 @@ struct Door {
 
 impl Keyring {
     /// The keyring of this system. It is not asked before it is needed. A variable of the environment wins over it:
-    /// `LECTERN_SECRET_NAME` for `${secret:NAME}`, `LECTERN_INPUT_ID` for `${input:ID}`.
+    /// `LECTERN_SECRET_NAME` for `${secret:NAME}`, `LECTERN_INPUT_ID` for `${input:ID}`, `LECTERN_PROVIDER_ID` for the
+    /// secret of a provider.
     pub fn of_system() -> Self {
         let variable = |name: &str| std::env::var(name).ok();
         if variable(SWITCH).is_some_and(|value| value.eq_ignore_ascii_case("off")) {
@@ -115,6 +116,21 @@ impl Keyring {
             }
         })
         .await
+    }
+
+    /// The variable that holds a secret, when one does.
+    pub fn variable_with(&self, name: &str) -> Option<String> {
+        self.overriding(name).and_then(|_| variable_of(name))
+    }
+
+    /// The value of a variable of the environment, unless it is empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        (self.0.variable)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a secret is in memory until Lectern ends.
+    pub fn is_for_this_session(&self, name: &str) -> bool {
+        self.memory(|memory| memory.contains_key(name))
     }
 
     /// The value that the environment gives a secret.
@@ -202,13 +218,14 @@ impl Secrets for Keyring {
     }
 }
 
-/// The variable that stands for a secret: `LECTERN_SECRET_GITHUB_TOKEN` for `github/token`.
+/// The variable that stands for a secret: `LECTERN_SECRET_GITHUB_TOKEN` for `secret:github/token`,
+/// `LECTERN_PROVIDER_WORK` for `provider-work`.
 pub fn variable_of(key: &str) -> Option<String> {
-    let (kind, name) = key.split_once(':')?;
-    let kind = match kind {
-        "secret" => "SECRET",
-        "input" => "INPUT",
-        _ => return None,
+    let (kind, name) = match key.split_once(':') {
+        Some(("secret", name)) => ("SECRET", name),
+        Some(("input", name)) => ("INPUT", name),
+        Some(_) => return None,
+        None => ("PROVIDER", key.strip_prefix("provider-")?),
     };
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();

@@ -22,6 +22,8 @@ pub enum ModelOrigin {
     Folder,
     /// Added by its path; the file is never touched.
     File,
+    /// At a provider; there is no file.
+    Remote,
 }
 
 /// What a repository offers.

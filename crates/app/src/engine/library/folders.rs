@@ -67,7 +67,7 @@ impl Engine {
                     !path.starts_with(&folder)
                         || settings.model_folders.iter().any(|other| path.starts_with(other))
                 };
-                settings.models.retain(|entry| kept(&entry.path));
+                settings.models.retain(|entry| entry.path().is_none_or(kept));
                 settings.hidden_models.retain(|hidden| kept(hidden));
             }
             was_there
@@ -95,7 +95,7 @@ impl Engine {
             .await
             .map_err(|error| Problem::new("defect", format!("look into the folders of models: {error}")))?;
         let is_new = |settings: &Settings, found: &Found| {
-            !settings.models.iter().any(|entry| entry.path == found.path)
+            !settings.models.iter().any(|entry| entry.path() == Some(&found.path))
                 && !settings.hidden_models.contains(&found.path)
         };
         // The settings are written only when there is something new.

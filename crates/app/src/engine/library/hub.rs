@@ -202,8 +202,9 @@ impl Engine {
     fn here(&self, file: &str, size: Option<u64>) -> Option<ModelId> {
         let state = self.state();
         let found = state.settings.models.iter().find(|entry| {
-            entry.path.file_name().is_some_and(|name| name == file)
-                && std::fs::metadata(&entry.path).is_ok_and(|meta| size.is_none_or(|size| size == meta.len()))
+            let Some(path) = entry.path() else { return false };
+            path.file_name().is_some_and(|name| name == file)
+                && std::fs::metadata(path).is_ok_and(|meta| size.is_none_or(|size| size == meta.len()))
         });
         found.map(|entry| entry.id.clone())
     }
@@ -251,7 +252,7 @@ impl Engine {
 
     fn model_at(&self, path: &Path) -> Option<ModelId> {
         let state = self.state();
-        state.settings.models.iter().find(|entry| entry.path == path).map(|entry| entry.id.clone())
+        state.settings.models.iter().find(|entry| entry.path() == Some(path)).map(|entry| entry.id.clone())
     }
 
     fn tell_downloads(&self) {

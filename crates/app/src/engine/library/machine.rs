@@ -15,7 +15,7 @@ use lectern_local::{LocalOptions, ModelFileInfo, ToolSupport};
 
 use super::super::Engine;
 use crate::library::{KeptBench, of_measure};
-use crate::models::{self, Model};
+use crate::models::{self, Model, Source};
 use crate::view::{
     AdviceReason, AdviceView, BenchView, DeviceKind, DeviceView, HardwareView, ModelDetails, ModelOrigin,
     ModelView, NeedView, Problem, SpeedSource, SpeedView, Verdict,
@@ -151,7 +151,11 @@ impl Engine {
     /// A model as the shells show it.
     pub(in crate::engine) fn model_view(&self, model: &Model) -> ModelView {
         let view = self.0.models.view(model);
-        let Some(path) = &model.path else { return self.starter_view(model, view) };
+        let path = match &model.source {
+            Source::Starter => return self.starter_view(model, view),
+            Source::Remote(_) => return view,
+            Source::File(path) => path,
+        };
         let folders = self.state().settings.model_folders.clone();
         let origin = if path.starts_with(self.0.home.models()) {
             ModelOrigin::Library
@@ -219,16 +223,20 @@ impl Engine {
 
     /// The file of a model; the starter's is written when it is missing.
     pub(super) async fn file_of(&self, model: &Model) -> Result<PathBuf, Problem> {
-        match &model.path {
-            Some(path) => models::file_of(path),
-            None => self.0.models.installed_starter().await,
+        match &model.source {
+            Source::File(path) => models::file_of(path),
+            Source::Starter => self.0.models.installed_starter().await,
+            Source::Remote(_) => {
+                Err(Problem::new("no_file", format!("`{}` has no file: it is remote", model.id))
+                    .hint("This is for models that run on this computer."))
+            }
         }
     }
 
     fn id_of(&self, path: &Path) -> ModelId {
         let state = self.state();
         let listed = self.listed_models(&state);
-        let known = listed.into_iter().find(|model| model.path.as_deref() == Some(path));
+        let known = listed.into_iter().find(|model| model.path() == Some(path));
         known.map_or_else(|| ModelId(path.display().to_string()), |model| model.id)
     }
 }

@@ -38,18 +38,21 @@ impl Engine {
             return Err(models::unknown(id));
         };
         self.stop_using(id).await?;
-        let files = self.own_files(&entry.path);
+        let files = entry.path().map(|path| self.own_files(path)).unwrap_or_default();
         let freed = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|meta| meta.len()).sum();
         let note = Note { chosen: self.state().settings.model.as_ref() == Some(id), entry };
-        let path = note.entry.path.clone();
+        let path = note.entry.path().map(Path::to_owned);
         let kept = serde_json::to_value(&note).map_err(|error| Problem::new("defect", error.to_string()))?;
         let removed = self.0.library.trash.put(&files, kept).map_err(|error| of_trash(&error))?;
         let changed = Settings::change(&self.0.home, |settings| {
-            let in_folder = settings.model_folders.iter().any(|folder| path.starts_with(folder))
-                || path.starts_with(self.0.home.models());
-            if in_folder && files.is_empty() && !settings.hidden_models.contains(&path) {
+            let own = self.0.home.models();
+            let is_found = |path: &&PathBuf| {
+                settings.model_folders.iter().chain([&own]).any(|folder| path.starts_with(folder))
+            };
+            let found = path.as_ref().filter(is_found).filter(|path| !settings.hidden_models.contains(path));
+            if let Some(path) = found.filter(|_| files.is_empty()).cloned() {
                 // Else the next look into its folder would bring it back.
-                settings.hidden_models.push(path.clone());
+                settings.hidden_models.push(path);
             }
             models::remove(settings, id)
         });
@@ -74,7 +77,7 @@ impl Engine {
             Problem::new("unknown_removal", format!("what was removed can't be read: {error}"))
         })?;
         let (settings, model) = Settings::change(&self.0.home, |settings| {
-            settings.hidden_models.retain(|hidden| *hidden != note.entry.path);
+            settings.hidden_models.retain(|hidden| note.entry.path() != Some(hidden));
             let model = models::put_back(settings, note.entry.clone());
             if note.chosen {
                 settings.model = Some(model.id.clone());
@@ -103,7 +106,7 @@ impl Engine {
     }
 
     /// The starter takes over when the chosen model is not on the list any more.
-    pub(super) fn choose_one_that_is_there(&self) {
+    pub(in crate::engine) fn choose_one_that_is_there(&self) {
         let mut state = self.state();
         let named = self.0.options.model.is_some();
         let mut listed = models::of_settings(&state.settings);

@@ -1,0 +1,162 @@
+//! Addresses of providers: what a person typed, how far away it is, whether a secret may be sent there.
+//!
+//! Invariant: pure; no name is looked up. An address that holds a secret itself is refused, because addresses are shown.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use crate::view::{Problem, Reach};
+
+/// Ends of names that no public server has (RFC 6762, RFC 8375, and what routers give out).
+const NEAR: [&str; 5] = [".local", ".lan", ".home.arpa", ".internal", ".intranet"];
+
+/// Reads an address. `localhost:11434` is meant as `http://localhost:11434`.
+pub fn read(text: &str) -> Result<Url, Problem> {
+    let text = text.trim().trim_end_matches('/');
+    let bad = |why: &str| {
+        Problem::new("bad_address", format!("the address {why}"))
+            .hint("Give an address like http://localhost:11434/v1 or https://models.example.org/v1.")
+    };
+    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&full).map_err(|_| bad("can't be read"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(bad("does not begin with https:// or http://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad("holds a name or a password; keys are entered apart from it"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(bad(
+            "goes on after `?` or `#`, where keys are often written; they are entered apart from it",
+        ));
+    }
+    Ok(url)
+}
+
+/// How far away an address is.
+pub fn reach(url: &Url) -> Reach {
+    match url.host() {
+        Some(Host::Domain(name)) => of_name(name.trim_end_matches('.')),
+        Some(Host::Ipv4(address)) => of_v4(address),
+        Some(Host::Ipv6(address)) => of_v6(address),
+        None => Reach::Internet,
+    }
+}
+
+/// The host and, where it is not the usual one, the port.
+pub fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// A secret is sent over TLS, or no further than the user's own network.
+pub fn fit_for_secrets(url: &Url) -> Result<(), Problem> {
+    if url.scheme() == "https" || reach(url) != Reach::Internet {
+        return Ok(());
+    }
+    Err(Problem::new(
+        "secret_in_clear",
+        format!("the secret would go to {} unencrypted, so it is not sent", host(url)),
+    )
+    .hint("Use an address that begins with https://."))
+}
+
+fn of_name(name: &str) -> Reach {
+    if name == "localhost" || name.ends_with(".localhost") {
+        Reach::ThisComputer
+    } else if !name.contains('.') || NEAR.iter().any(|end| name.ends_with(end)) {
+        Reach::PrivateNetwork
+    } else {
+        Reach::Internet
+    }
+}
+
+fn of_v4(address: Ipv4Addr) -> Reach {
+    // 100.64.0.0/10 is shared by the customers of one network (RFC 6598), and by private overlays.
+    let shared = address.octets()[0] == 100 && (64..128).contains(&address.octets()[1]);
+    if address.is_loopback() || address.is_unspecified() {
+        Reach::ThisComputer
+    } else if address.is_private() || address.is_link_local() || shared {
+        Reach::PrivateNetwork
+    } else {
+        Reach::Internet
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> Reach {
+    if let Some(address) = address.to_ipv4_mapped() {
+        return of_v4(address);
+    }
+    if address.is_loopback() || address.is_unspecified() {
+        Reach::ThisComputer
+    } else if address.is_unique_local() || address.is_unicast_link_local() {
+        Reach::PrivateNetwork
+    } else {
+        Reach::Internet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_near_or_far() {
+        let reach = |text: &str| reach(&read(text).unwrap());
+        for text in [
+            "localhost:11434",
+            "http://127.0.0.1:1/v1",
+            "http://[::1]:8080",
+            "http://a.localhost",
+            "0.0.0.0:1",
+        ] {
+            assert_eq!(reach(text), Reach::ThisComputer, "{text}");
+        }
+        let near = [
+            "http://192.168.1.4",
+            "10.1.2.3:80",
+            "http://nas",
+            "http://nas.local",
+            "http://[fd00::1]",
+            "100.70.1.1",
+        ];
+        for text in near {
+            assert_eq!(reach(text), Reach::PrivateNetwork, "{text}");
+        }
+        let far = [
+            "https://api.openai.com/v1",
+            "http://8.8.8.8",
+            "http://localhost.evil.com",
+            "http://100.128.0.1",
+            "http://[::ffff:8.8.8.8]",
+            "http://local.example",
+        ];
+        for text in far {
+            assert_eq!(reach(text), Reach::Internet, "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_go_over_tls_or_stay_near() {
+        for (text, fits) in [
+            ("https://api.example.org", true),
+            ("http://127.0.0.1:1", true),
+            ("http://192.168.0.2", true),
+            ("http://api.example.org", false),
+            ("http://localhost.example.org", false),
+        ] {
+            assert_eq!(fit_for_secrets(&read(text).unwrap()).is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_or_holds_a_secret_is_refused() {
+        for text in
+            ["", "ftp://h", "http://", "https://u:geheim@h", "https://h/v1?key=geheim", "file:///etc/passwd"]
+        {
+            let problem = read(text).unwrap_err();
+            assert!(!problem.message.contains("geheim"), "{problem}");
+        }
+    }
+}

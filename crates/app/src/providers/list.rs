@@ -1,0 +1,201 @@
+//! Providers and their models in the settings: add, change, remove, put back.
+//!
+//! Invariant: what is added is checked first; nothing is asked over the network.
+
+use lectern_core::ModelId;
+
+use super::{address, address_of, sign_ins, unknown};
+use crate::models::{free_named, is_taken};
+use crate::settings::{ModelEntry, ModelOptions, ModelSource, ProviderEntry, RemoteEntry, Settings};
+use crate::vaults::slug;
+use crate::view::{Price, Problem, ProviderDraft, ProviderId, ProviderKind, RemoteDraft, SignInKind};
+
+/// A provider that was taken out, with its models.
+#[derive(Clone, Debug)]
+pub(crate) struct RemovedEntry {
+    pub(crate) provider: ProviderEntry,
+    pub(crate) models: Vec<ModelEntry>,
+    /// The chosen model, when it was one of them.
+    pub(crate) chosen: Option<ModelId>,
+}
+
+/// Adds a provider.
+pub(crate) fn add(settings: &mut Settings, draft: ProviderDraft) -> Result<ProviderEntry, Problem> {
+    let usual = match draft.kind {
+        ProviderKind::OpenaiCompatible if draft.sign_in.is_none() => SignInKind::None,
+        kind => sign_ins(kind).first().copied().unwrap_or(SignInKind::None),
+    };
+    let blank = ProviderEntry {
+        id: ProviderId(String::new()),
+        kind: draft.kind,
+        name: None,
+        project: None,
+        location: None,
+        base_url: None,
+        sign_in: usual,
+        login: None,
+        options: draft.options.clone(),
+        other: serde_json::Map::new(),
+    };
+    let mut entry = drafted(blank, draft)?;
+    let stem = slug(&entry.name.clone().unwrap_or_else(|| match entry.kind {
+        ProviderKind::Vertex => "vertex".to_owned(),
+        ProviderKind::VertexExpress => "vertex-express".to_owned(),
+        ProviderKind::Gemini => "gemini".to_owned(),
+        ProviderKind::OpenaiCompatible => super::name_of(&entry),
+    }));
+    let taken = |id: &str| settings.providers.iter().any(|known| known.id.0 == id);
+    entry.id = ProviderId(free_named(&stem, "provider", taken));
+    settings.providers.push(entry.clone());
+    Ok(entry)
+}
+
+/// Changes a provider. One that is asked elsewhere or otherwise from now on has to be signed in to again: a secret
+/// belongs to the address that it was given for.
+pub(crate) fn change(
+    settings: &mut Settings,
+    id: &ProviderId,
+    draft: ProviderDraft,
+) -> Result<ProviderEntry, Problem> {
+    let entry = settings.providers.iter_mut().find(|entry| entry.id == *id).ok_or_else(|| unknown(id))?;
+    if draft.kind != entry.kind {
+        return Err(Problem::new("bad_provider", "what is spoken at a provider can't be changed")
+            .hint("Add another provider."));
+    }
+    let before = ProviderEntry { name: None, project: None, location: None, base_url: None, ..entry.clone() };
+    let mut changed = drafted(before, draft)?;
+    let origin = |entry: &ProviderEntry| address_of(entry).ok().map(|url| url.origin());
+    if origin(&changed) != origin(entry) || changed.sign_in != entry.sign_in {
+        changed.login = None;
+    }
+    *entry = changed.clone();
+    Ok(changed)
+}
+
+/// The entry as the draft wants it.
+fn drafted(entry: ProviderEntry, draft: ProviderDraft) -> Result<ProviderEntry, Problem> {
+    let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let base_url = text(draft.base_url);
+    let base_url = base_url.map(|base| address::read(&base)).transpose()?;
+    let entry = ProviderEntry {
+        name: text(draft.name),
+        project: text(draft.project),
+        location: text(draft.location),
+        base_url: base_url.map(|url| url.to_string().trim_end_matches('/').to_owned()),
+        sign_in: draft.sign_in.unwrap_or(entry.sign_in),
+        options: draft.options,
+        ..entry
+    };
+    if !sign_ins(entry.kind).contains(&entry.sign_in) {
+        return Err(Problem::new("bad_provider", "this kind of provider can't be signed in to in this way"));
+    }
+    check_names(&entry)?;
+    let url = address_of(&entry)?;
+    if entry.sign_in != SignInKind::None {
+        address::fit_for_secrets(&url)?;
+    }
+    Ok(entry)
+}
+
+/// Both become parts of addresses.
+fn check_names(entry: &ProviderEntry) -> Result<(), Problem> {
+    let bad = |what: &str, value: &str| {
+        Problem::new("bad_provider", format!("`{value}` is no {what}")).hint(
+            "Copy it from the Google Cloud console, e.g. project `my-project-123`, location `europe-west1`.",
+        )
+    };
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if let Some(location) = entry.location.as_deref().filter(|text| !text.chars().all(plain)) {
+        return Err(bad("location", location));
+    }
+    let of_project = |c: char| plain(c) || matches!(c, ':' | '.');
+    if let Some(project) = entry.project.as_deref().filter(|text| !text.chars().all(of_project)) {
+        return Err(bad("project", project));
+    }
+    Ok(())
+}
+
+/// Takes a provider out, and its models.
+pub(crate) fn remove(settings: &mut Settings, id: &ProviderId) -> Result<RemovedEntry, Problem> {
+    let place = settings.providers.iter().position(|entry| entry.id == *id).ok_or_else(|| unknown(id))?;
+    let provider = settings.providers.remove(place);
+    let of_it = |entry: &ModelEntry| entry.remote().is_some_and(|remote| remote.provider == *id);
+    let (models, kept) = std::mem::take(&mut settings.models).into_iter().partition(of_it);
+    settings.models = kept;
+    let models: Vec<ModelEntry> = models;
+    let chosen = settings.model.clone().filter(|id| models.iter().any(|entry| entry.id == *id));
+    if chosen.is_some() {
+        settings.model = None;
+    }
+    Ok(RemovedEntry { provider, models, chosen })
+}
+
+/// Puts a provider back, and its models; ids that others have now are changed.
+pub(crate) fn put_back(settings: &mut Settings, removed: RemovedEntry) -> ProviderEntry {
+    let RemovedEntry { provider, models, chosen } = removed;
+    if !settings.providers.iter().any(|entry| entry.id == provider.id) {
+        settings.providers.push(provider.clone());
+    }
+    for entry in models {
+        let (id, before) = (free_id(settings, entry.id.as_str()), entry.id.clone());
+        settings.models.push(ModelEntry { id: id.clone(), ..entry });
+        if chosen.as_ref() == Some(&before) {
+            settings.model = Some(id);
+        }
+    }
+    provider
+}
+
+/// Adds a model of a provider to the list, or finds it there.
+pub(crate) fn add_model(settings: &mut Settings, draft: RemoteDraft) -> Result<ModelEntry, Problem> {
+    let remote = drafted_model(settings, draft)?;
+    let same = |entry: &&ModelEntry| {
+        entry.remote().is_some_and(|known| known.provider == remote.provider && known.model == remote.model)
+    };
+    if let Some(known) = settings.models.iter().find(same) {
+        return Ok(known.clone());
+    }
+    let last = remote.model.rsplit('/').next().unwrap_or(&remote.model);
+    let id = free_id(settings, &slug(remote.name.as_deref().unwrap_or(last)));
+    let entry = ModelEntry { id, source: ModelSource::Remote(remote), options: ModelOptions::default() };
+    settings.models.push(entry.clone());
+    Ok(entry)
+}
+
+/// Changes what the user says of a model: its name, price and facts.
+pub(crate) fn change_model(settings: &mut Settings, id: &ModelId, draft: RemoteDraft) -> Result<(), Problem> {
+    let new = drafted_model(settings, draft)?;
+    let entry = settings.models.iter_mut().find(|entry| entry.id == *id);
+    let remote = entry.and_then(ModelEntry::remote_mut).ok_or_else(|| crate::models::unknown(id))?;
+    *remote = RemoteEntry { other: std::mem::take(&mut remote.other), ..new };
+    Ok(())
+}
+
+fn drafted_model(settings: &Settings, draft: RemoteDraft) -> Result<RemoteEntry, Problem> {
+    let RemoteDraft { provider, model, name, price, facts } = draft;
+    if !settings.providers.iter().any(|entry| entry.id == provider) {
+        return Err(unknown(&provider));
+    }
+    let model = model.trim().to_owned();
+    if model.is_empty() || model.chars().any(char::is_control) {
+        return Err(Problem::new("bad_model_name", "a model needs a name"));
+    }
+    check_price(price.as_ref())?;
+    let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    Ok(RemoteEntry { provider, model, name, price, facts, other: serde_json::Map::new() })
+}
+
+fn check_price(price: Option<&Price>) -> Result<(), Problem> {
+    let Some(price) = price else { return Ok(()) };
+    let amounts = [Some(price.input), Some(price.output), price.cached];
+    let fine = amounts.into_iter().flatten().all(|amount| amount.is_finite() && (0.0..1e6).contains(&amount));
+    if !fine || price.currency.trim().is_empty() || price.currency.chars().count() > 8 {
+        return Err(Problem::new("bad_price", "a price is two amounts of 0 or more, and a currency")
+            .hint("Per million tokens, e.g. 0.30 for what is read, 2.50 for what is written, EUR."));
+    }
+    Ok(())
+}
+
+fn free_id(settings: &Settings, stem: &str) -> ModelId {
+    ModelId(free_named(stem, "model", |id| is_taken(settings, id)))
+}

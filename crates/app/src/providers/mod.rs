@@ -1,0 +1,90 @@
+//! Where remote models are asked, and as whom.
+//!
+//! Invariant: secrets are read from the keyring or the environment when a model is opened, and go to the provider's own
+//! client; settings, views and problems never hold one.
+
+pub mod address;
+mod list;
+mod open;
+mod view;
+
+use url::Url;
+
+use crate::settings::{ProviderEntry, RemoteEntry};
+use crate::view::{Problem, ProviderId, ProviderKind, SignInKind};
+
+pub(crate) use list::{RemovedEntry, add, add_model, change, change_model, put_back, remove};
+pub(crate) use open::Providers;
+pub(crate) use view::{Seen, provider_view};
+
+/// The location that is asked when none is said.
+pub const USUAL_LOCATION: &str = "global";
+
+/// A model of a provider, with the provider; none when it is gone from the settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    /// The model.
+    pub entry: RemoteEntry,
+    /// The provider.
+    pub provider: Option<ProviderEntry>,
+}
+
+/// The ways to sign in that there are, the usual one first.
+pub fn sign_ins(kind: ProviderKind) -> &'static [SignInKind] {
+    match kind {
+        ProviderKind::Vertex => {
+            &[SignInKind::ServiceAccount, SignInKind::ApplicationDefault, SignInKind::Metadata]
+        }
+        ProviderKind::VertexExpress | ProviderKind::Gemini => &[SignInKind::Key],
+        ProviderKind::OpenaiCompatible => &[SignInKind::Key, SignInKind::None],
+    }
+}
+
+/// Where a provider is asked.
+pub(crate) fn address_of(entry: &ProviderEntry) -> Result<Url, Problem> {
+    let own = || match entry.kind {
+        ProviderKind::Vertex => match entry.location.as_deref().unwrap_or(USUAL_LOCATION) {
+            "global" => Some("https://aiplatform.googleapis.com".to_owned()),
+            multi @ ("us" | "eu") => Some(format!("https://aiplatform.{multi}.rep.googleapis.com")),
+            region => Some(format!("https://{region}-aiplatform.googleapis.com")),
+        },
+        ProviderKind::VertexExpress => Some("https://aiplatform.googleapis.com".to_owned()),
+        ProviderKind::Gemini => Some("https://generativelanguage.googleapis.com".to_owned()),
+        ProviderKind::OpenaiCompatible => None,
+    };
+    let text = entry.base_url.clone().or_else(own).ok_or_else(|| {
+        Problem::new("bad_address", format!("the provider `{}` has no address", entry.id))
+            .hint("Give it the address of the endpoint, e.g. http://localhost:11434/v1.")
+    })?;
+    address::read(&text)
+}
+
+/// What a kind is called.
+pub(crate) fn kind_name(kind: ProviderKind) -> &'static str {
+    match kind {
+        ProviderKind::Vertex => "Vertex AI",
+        ProviderKind::VertexExpress => "Vertex AI (express)",
+        ProviderKind::Gemini => "Gemini API",
+        ProviderKind::OpenaiCompatible => "OpenAI-compatible",
+    }
+}
+
+/// A name for people.
+pub(crate) fn name_of(entry: &ProviderEntry) -> String {
+    let usual = || match entry.kind {
+        ProviderKind::OpenaiCompatible => match address_of(entry) {
+            Ok(url) => address::host(&url),
+            Err(_) => entry.id.0.clone(),
+        },
+        kind @ (ProviderKind::Vertex | ProviderKind::VertexExpress | ProviderKind::Gemini) => {
+            kind_name(kind).to_owned()
+        }
+    };
+    entry.name.clone().unwrap_or_else(usual)
+}
+
+/// There is no such provider.
+pub(crate) fn unknown(id: &ProviderId) -> Problem {
+    Problem::new("unknown_provider", format!("there is no provider `{id}`"))
+        .hint("`lectern models providers` shows them.")
+}
