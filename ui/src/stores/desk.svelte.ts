@@ -125,6 +125,9 @@ export class Desk {
       case "models_changed":
         this.view = { ...this.view, model: news.model, models: news.models };
         break;
+      case "providers_changed":
+        this.view = { ...this.view, providers: news.providers };
+        break;
       case "downloads_changed":
         this.#setDownloads(news.downloads);
         break;

@@ -403,7 +403,7 @@ problem: Problem | null, };
 /**
  * Where a model's file came from; it decides what becomes of the file when the model is removed.
  */
-export type ModelOrigin = "built_in" | "library" | "folder" | "file";
+export type ModelOrigin = "built_in" | "library" | "folder" | "file" | "remote";
 
 /**
  * Memory by part, in bytes.

@@ -5,6 +5,7 @@ import type { Message } from "../core/message";
 import type { ToolMode } from "../core/model";
 import type { SummaryView } from "./generation";
 import type { AdviceView, BenchView, DownloadView, ModelOrigin } from "./models";
+import type { ProviderView, RemoteView } from "./providers";
 import type { Attachment, PromptRun } from "./resources";
 import type { ServerView } from "./servers";
 
@@ -27,7 +28,11 @@ model: ModelId,
 /**
  * All of them.
  */
-models: Array<ModelView>, } | { "type": "downloads_changed", 
+models: Array<ModelView>, } | { "type": "providers_changed", 
+/**
+ * All of them.
+ */
+providers: Array<ProviderView>, } | { "type": "downloads_changed", 
 /**
  * All of them, the oldest first.
  */
@@ -65,6 +70,10 @@ model: ModelId,
  * All models.
  */
 models: Array<ModelView>, 
+/**
+ * Where remote models are asked.
+ */
+providers: Array<ProviderView>, 
 /**
  * All downloads of models, the oldest first.
  */
@@ -115,6 +124,10 @@ summary: ConversationSummary,
  * The messages of the active branch, oldest first.
  */
 messages: Array<MessageView>, 
+/**
+ * The model of this conversation; none for the one that answers everywhere.
+ */
+model?: ModelId, 
 /**
  * What stands for the oldest messages where the model reads them, when they no longer fit.
  */
@@ -194,6 +207,10 @@ starter: boolean,
  * Where its file came from.
  */
 origin: ModelOrigin, 
+/**
+ * What is particular to a model of a provider; none for one that runs here.
+ */
+remote?: RemoteView, 
 /**
  * Whether its file is gone.
  */
@@ -281,7 +298,11 @@ prompt?: PromptRun,
 /**
  * Resources that go along.
  */
-attachments?: Array<Attachment>, };
+attachments?: Array<Attachment>, 
+/**
+ * The model that answers this message; none for that of the conversation.
+ */
+model?: ModelId, };
 
 /**
  * A turn as the store replays it.

@@ -13,6 +13,7 @@ export function appView(change: Partial<AppView>): AppView {
     home: "/home/lena/.local/share/lectern",
     model: "starter",
     models: [starter(), extraModel(), brokenModel()],
+    providers: [],
     downloads: [],
     servers: [notes, everything, files],
     vaults: [{ path: "/home/lena/.local/share/lectern/sample-vault", server: "notes", sample: true }],

@@ -152,6 +152,7 @@ export const en = {
   "models.origin_file": "a file of yours",
   "models.origin_folder": "from a watched folder",
   "models.origin_library": "downloaded",
+  "models.origin_remote": "at a provider",
   "models.removedDeleted": "{name} was removed and its file deleted ({size}).",
   "models.removedListed": "{name} was taken off the list. Its file stays.",
   "models.show": "Show",

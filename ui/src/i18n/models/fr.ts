@@ -155,6 +155,7 @@ export const fr: Record<keyof typeof en, string> = {
   "models.origin_file": "un fichier à vous",
   "models.origin_folder": "d’un dossier suivi",
   "models.origin_library": "téléchargé",
+  "models.origin_remote": "chez un fournisseur",
   "models.removedDeleted": "{name} a été retiré et son fichier supprimé ({size}).",
   "models.removedListed": "{name} a été retiré de la liste. Son fichier reste.",
   "models.show": "Voir",

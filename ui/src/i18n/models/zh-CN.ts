@@ -151,6 +151,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "models.origin_file": "你的文件",
   "models.origin_folder": "来自监视的文件夹",
   "models.origin_library": "已下载",
+  "models.origin_remote": "由服务商提供",
   "models.removedDeleted": "已移除 {name} 并删除其文件（{size}）。",
   "models.removedListed": "已从列表移除 {name}，文件保留。",
   "models.show": "查看",
