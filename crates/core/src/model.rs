@@ -25,9 +25,9 @@ pub trait ChatModel: Send + Sync {
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<Delta, ModelError>>;
 
-    /// Gets ready for a request like this one, whose last message may still be written: loads the model, and reads
-    /// ahead what will stand before the change. A [`stream`](Self::stream) that comes meanwhile goes first. There is
-    /// nothing to learn from the result; what fails here fails again, and is told, when a reply is wanted.
+    /// Gets ready for a request like this one, whose last message (the user's, or a tool's result) may still be
+    /// written: loads the model, and reads ahead what will stand before the change. A [`stream`](Self::stream) that comes
+    /// meanwhile goes first, unless it goes on from what is being read. There is nothing to learn from the result; what fails here fails again, and is told, when a reply is wanted.
     fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
         drop((request, cancel));
         futures::future::ready(()).boxed()

@@ -56,8 +56,8 @@ struct Shared {
     cache: CacheOptions,
     tools: ToolSupport,
     worker: Mutex<Worker>,
-    /// Ends what is read ahead. A std mutex: nothing awaits while it is held.
-    ahead: std::sync::Mutex<CancellationToken>,
+    /// What is read ahead. A std mutex: nothing awaits while it is held.
+    ahead: std::sync::Mutex<ahead::Reading>,
     /// Cancelled when the model is no longer held by anyone who may ask it.
     retired: CancellationToken,
     /// How often it was used.
@@ -172,7 +172,7 @@ impl ChatModel for LocalModel {
         let (deltas, receiver) = mpsc::unbounded_channel();
         // A task of its own, so that a worker which was told to stop is waited for after the reader has gone.
         let task = async move {
-            shared.interrupt();
+            shared.interrupt_for(&request);
             shared.used();
             ReplyTask::new(Arc::clone(&shared), request, cancel, deltas).run().await;
             shared.used();
@@ -192,7 +192,7 @@ impl ChatModel for LocalModel {
 
     fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
         let shared = Arc::clone(&self.shared);
-        shared.interrupt();
+        shared.interrupt_for(&request);
         async move { ReplyTask::count(shared, request).await.map(Some) }.boxed()
     }
 }

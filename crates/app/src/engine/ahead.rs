@@ -76,7 +76,7 @@ impl Engine {
         messages.push(Message::User(UserMessage::text(draft)));
         let set = self.effective(model, conversation.as_ref()).ok()?;
         // Elsewhere they stand behind the question, and can't be read before it.
-        let before_history = set.exposure().tools == ToolExposure::Always;
+        let before_history = matches!(set.exposure().tools, ToolExposure::Always | ToolExposure::Deciding);
         Some(ChatRequest {
             conversation: conversation.unwrap_or_default(),
             system: set.system().or_else(|| instructions(starter::is_starter(info))),

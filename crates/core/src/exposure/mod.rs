@@ -31,8 +31,8 @@ pub enum ToolExposure {
     /// In every step, where the model's template puts them.
     #[default]
     Always,
-    /// Behind the last user message, and only while the model decides what to call. Once results are there, it is asked
-    /// whether it needs another call; if not, it answers without definitions.
+    /// Where the model's template puts them, and only while the model decides what to call. Once results are there, it is
+    /// asked whether it needs another call; if not, it answers without definitions.
     Deciding,
     /// In every step, behind the last user message: the history before it stays as it was evaluated.
     LastUser,

@@ -39,6 +39,7 @@ pub struct ScriptedModel {
     info: ModelInfo,
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<ChatRequest>>,
+    prepared: Mutex<Vec<ChatRequest>>,
     repeat_last: bool,
     counted: AtomicUsize,
 }
@@ -58,6 +59,7 @@ impl ScriptedModel {
             info,
             replies: Mutex::new(replies.into_iter().collect()),
             requests: Mutex::default(),
+            prepared: Mutex::default(),
             repeat_last: false,
             counted: AtomicUsize::new(0),
         }
@@ -68,6 +70,11 @@ impl ScriptedModel {
     pub fn with_context(mut self, tokens: u32) -> Self {
         self.info.context_length = Some(tokens);
         self
+    }
+
+    /// What it was told to get ready for.
+    pub fn prepared(&self) -> Vec<ChatRequest> {
+        lock(&self.prepared).clone()
     }
 
     /// How often it was asked to count.
@@ -114,6 +121,11 @@ impl ScriptedModel {
 impl ChatModel for ScriptedModel {
     fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    fn prepare(&self, request: ChatRequest, _: CancellationToken) -> BoxFuture<'static, ()> {
+        lock(&self.prepared).push(request);
+        futures::future::ready(()).boxed()
     }
 
     fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {

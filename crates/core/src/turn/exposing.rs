@@ -177,8 +177,10 @@ fn open(turn: &mut Turn, offer: &mut Offer, exposure: &mut Exposure, choice: Cho
 
 fn placement(policy: ToolExposure) -> ToolPlacement {
     match policy {
-        ToolExposure::Always | ToolExposure::Off => ToolPlacement::System,
-        ToolExposure::Deciding | ToolExposure::LastUser | ToolExposure::Relevant => ToolPlacement::LastUser,
+        // A local model keeps the beginnings with and without definitions side by side; behind the question they would
+        // be read anew in every turn.
+        ToolExposure::Always | ToolExposure::Deciding | ToolExposure::Off => ToolPlacement::System,
+        ToolExposure::LastUser | ToolExposure::Relevant => ToolPlacement::LastUser,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: never two turns in one conversation; each turn ends with exactly one `TurnFinished`, also after an
 //! error, a cancel or a panic; each tool call gets exactly one result.
 
+mod ahead;
 mod asked;
 mod assemble;
 mod bound;

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::ahead;
 use super::asked::AskedQuestions;
 use super::execute::run_tool_calls;
 use super::exposing::{Exposing, offer};
@@ -100,6 +101,9 @@ async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
         let offer = offer(turn).await?;
         let forced = offer.is_forced();
         let reply = stream_step(turn, step, offer).await?;
+        if reply.message.has_tool_calls() {
+            ahead::of_answer(turn).await;
+        }
         run_tool_calls(turn, &reply).await?;
         if turn.cancel.is_cancelled() || reply.message.incomplete {
             return Ok(TurnOutcome::Cancelled);
@@ -113,6 +117,9 @@ async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
         }
         let may_ask_again = !asked_again && step + 1 < turn.input.max_steps && turn.repeats.any();
         if !(may_ask_again && reply.message.says_nothing()) {
+            if reply.tools.is_empty() {
+                ahead::of_question(turn);
+            }
             return Ok(TurnOutcome::Completed);
         }
         asked_again = true;

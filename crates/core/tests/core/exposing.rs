@@ -1,5 +1,6 @@
 //! Which tools a model gets to see: policy by policy, the gate, and many tools.
 
+use lectern_core::Message;
 use lectern_core::exposure::{ChosenBecause, Exposure, ExposureReason, FINDER};
 use lectern_core::model::ToolPlacement;
 use lectern_core::testing::{Beat, Behaviour, ScriptedModel, ScriptedTools, calls, fails, says, tool};
@@ -76,9 +77,17 @@ async fn definitions_are_there_while_it_decides_and_gone_when_it_answers() {
     let events = all_events(&turn).await;
     assert_eq!(finish(&turn).await, TurnOutcome::Completed);
     let [deciding, asked, answering] = &app.model.requests()[..] else { panic!() };
-    assert_eq!((names(deciding).len(), deciding.tool_placement), (2, ToolPlacement::LastUser));
+    assert_eq!((names(deciding).len(), deciding.tool_placement), (2, ToolPlacement::System));
     assert!(is_question(asked) && asked.tools.is_empty());
     assert!(answering.tools.is_empty());
+    // While the tool ran it read the same up to the result; for the next turn it reads with definitions.
+    let [answer, question] = &app.model.prepared()[..] else { panic!() };
+    let known = answer.messages.len() - 1;
+    assert!(answer.tools.is_empty() && question.tools == deciding.tools);
+    assert_eq!(answer.messages[..known], answering.messages[..known]);
+    assert!(matches!(answer.messages[known], Message::Tool(_)));
+    assert_eq!(question.messages[..=known], answering.messages[..=known]);
+    assert!(matches!(question.messages[known + 1..], [Message::Assistant(_), Message::User(_)]));
     // What was read for the question is the beginning of what is read for the answer.
     assert_eq!(asked.messages[..answering.messages.len()], answering.messages[..]);
     assert_eq!((&asked.system, &deciding.system), (&answering.system, &answering.system));

@@ -1,24 +1,66 @@
 //! Getting ready for a request whose last message is still being written, and giving memory back after a rest.
 //!
-//! Invariant: what a user waits for never waits for this: a reply stops the reading, but lets a load come to its end,
-//! since it needs the same.
+//! Invariant: what a user waits for never waits for this: a reply stops the reading, unless it would have to read the
+//! same itself, and lets a load come to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
-use lectern_core::{ChatRequest, Message, Part};
+use lectern_core::{ChatRequest, Content, Message, Part, Purpose};
 use tokio_util::sync::CancellationToken;
 
 use super::reply::ReplyTask;
 use super::{Shared, Worker};
 
+/// What is being read ahead.
+#[derive(Default)]
+pub(super) struct Reading {
+    stop: CancellationToken,
+    /// What it will most likely become; none when nothing is being read.
+    request: Option<ChatRequest>,
+}
+
+impl Reading {
+    /// Whether this request needs what is being read, and would have to read it itself.
+    fn serves(&self, request: &ChatRequest) -> bool {
+        let Some(likely) = &self.request else { return false };
+        // Nobody waits for a title, and what is being read is soon wanted.
+        let side = request.purpose == Purpose::Side && request.conversation != likely.conversation;
+        side || (!self.stop.is_cancelled() && goes_on(likely, request))
+    }
+}
+
+/// Whether a request differs from a likely one only in the last message of that, and behind it.
+fn goes_on(likely: &ChatRequest, request: &ChatRequest) -> bool {
+    let known = likely.messages.len().saturating_sub(1);
+    likely.conversation == request.conversation
+        && likely.system == request.system
+        && likely.tools == request.tools
+        && likely.tool_mode == request.tool_mode
+        && likely.tool_placement == request.tool_placement
+        && request.messages.get(..known) == Some(&likely.messages[..known])
+}
+
 impl Shared {
-    /// Stops reading ahead; somebody waits.
-    pub(super) fn interrupt(&self) -> CancellationToken {
-        let mut current = self.ahead.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        current.cancel();
-        *current = CancellationToken::new();
-        current.clone()
+    /// Stops reading ahead.
+    pub(super) fn interrupt(&self) {
+        self.read_next(None);
+    }
+
+    /// The same, unless what is being read is the beginning of what is waited for.
+    pub(super) fn interrupt_for(&self, request: &ChatRequest) {
+        let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if !current.serves(request) {
+            current.stop.cancel();
+            *current = Reading::default();
+        }
+    }
+
+    fn read_next(&self, request: Option<ChatRequest>) -> CancellationToken {
+        let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        current.stop.cancel();
+        *current = Reading { stop: CancellationToken::new(), request };
+        current.stop.clone()
     }
 
     /// Counts a use; the model rests when none follows for the time of the settings.
@@ -50,24 +92,33 @@ impl Worker {
 
 /// Loads the model, and reads what a request begins with that goes on like this one.
 pub(super) async fn prepare(shared: Arc<Shared>, request: ChatRequest, cancel: CancellationToken) {
-    let interrupted = shared.interrupt();
     let (Some(one), Some(other)) = (with_ending(&request, " a"), with_ending(&request, "\nb")) else {
         return;
     };
+    let interrupted = shared.read_next(Some(request));
     let stopped = async {
         tokio::select! {
             () = cancel.cancelled() => {}
             () = interrupted.cancelled() => {}
+            () = shared.retired.cancelled() => {}
         }
     };
     ReplyTask::read_ahead(Arc::clone(&shared), one, other, stopped).await;
     shared.used();
 }
 
-/// The request with its last message going on in some way. The last word of a draft may be half a word.
+/// The request with its last message going on in some way. The last word of a draft may be half a word; of a result
+/// nothing is known yet.
 fn with_ending(request: &ChatRequest, ending: &str) -> Option<ChatRequest> {
     let mut request = request.clone();
-    let Some(Message::User(user)) = request.messages.last_mut() else { return None };
+    let user = match request.messages.last_mut()? {
+        Message::User(user) => user,
+        Message::Tool(result) => {
+            result.content = vec![Content::Text { text: ending.trim().to_owned() }];
+            return Some(request);
+        }
+        Message::Assistant(_) => return None,
+    };
     let text = user.parts.iter_mut().rev().find_map(|part| match part {
         Part::Text { text } => Some(text),
         Part::Thinking(_) | Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => None,

@@ -97,6 +97,10 @@ impl ReplyTask {
             () = self.stopped() => return self.finish(FinishReason::Cancelled),
             worker = shared.worker.lock() => worker,
         };
+        if self.request.purpose == Purpose::Chat {
+            // What was to be read for it and has not begun would come too late.
+            shared.interrupt();
+        }
         // A step of which nothing was seen yet is tried once more, with a new worker.
         for may_retry in [true, false] {
             let Some(mut child) = self.take_child(&mut worker) else { return };

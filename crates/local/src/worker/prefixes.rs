@@ -147,6 +147,8 @@ impl<'a> Reading<'a> {
                 Delta::Loading(_)
                 | Delta::PromptProgress { .. }
                 | Delta::ProviderData(_)
+                | Delta::Retrying { .. }
+                | Delta::Notice { .. }
                 | Delta::Usage(_)
                 | Delta::Finished(_) => {}
             }

@@ -16,6 +16,8 @@ pub(super) use super::history::Record;
 pub(super) const WORTH_SHARING: usize = 16;
 /// What would be lost of a branch, or won by bringing a state back, has to be longer than this.
 pub(super) const WORTH_KEEPING: usize = 64;
+/// What is lost with another setting is worth a branch, unless that many times as much stays.
+const SMALL_PART: usize = 8;
 /// Checkpoints of one slot.
 const CHECKPOINTS: usize = 6;
 
@@ -112,11 +114,11 @@ impl Slot {
     }
 
     /// Whether going on with `common` tokens of this slot would lose another branch of the conversation: a longer
-    /// end, with a reply that the request does not know; or nearly everything, because other tools are offered. Those of
-    /// this slot may be offered again in the next step.
+    /// end, with a reply that the request does not know; or much of it, because other tools are offered. Those of this
+    /// slot may be offered again in the next step.
     pub(super) fn is_another_branch(&self, common: usize, messages: &[Value], setting: &str) -> bool {
         let lost = self.cached.saturating_sub(common);
-        let other_setting = self.setting != setting && lost > common;
+        let other_setting = self.setting != setting && lost * SMALL_PART > common;
         lost >= WORTH_KEEPING && (other_setting || self.history.is_unknown_to(messages))
     }
 }
@@ -320,7 +322,9 @@ mod tests {
         assert!(!slot.is_another_branch(100, &with_reply, ""), "rendered anew");
         assert!(!slot.is_another_branch(190, &with_reply[..1], ""), "too short to be kept");
         assert!(slot.is_another_branch(30, &with_reply, "other tools"));
-        assert!(!slot.is_another_branch(130, &with_reply, "other tools"), "most of it stays");
+        slot.begin(long(0, 900), 900);
+        slot.set_record(Some(record(1, "a!", "q")), false);
+        assert!(!slot.is_another_branch(830, &with_reply, "other tools"), "nearly all of it stays");
     }
 
     #[test]

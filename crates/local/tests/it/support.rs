@@ -102,6 +102,7 @@ pub struct Reply {
     pub finish: Option<FinishReason>,
     pub error: Option<ModelError>,
     pub deltas: Vec<Delta>,
+    pub notices: Vec<(String, String)>,
 }
 
 impl Reply {
@@ -128,7 +129,8 @@ impl Reply {
             Delta::ProviderData(data) => self.data = Some(data),
             Delta::Usage(usage) => self.usage = usage,
             Delta::Finished(finish) => self.finish = Some(finish),
-            Delta::Loading(_) | Delta::PromptProgress { .. } => {}
+            Delta::Loading(_) | Delta::PromptProgress { .. } | Delta::Retrying { .. } => {}
+            Delta::Notice { code, message } => self.notices.push((code, message)),
         }
     }
 
