@@ -8,6 +8,7 @@ mod deltas;
 mod format;
 pub mod gguf;
 mod grammar;
+mod images;
 pub mod measure;
 pub mod memory;
 mod messages;
@@ -23,7 +24,7 @@ mod worker;
 
 pub use child::WorkerCommand;
 pub use format::{CallForm, FormatOptions};
-pub use gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
+pub use gguf::{FileFault, ModelFileError, ModelFileInfo, ProjectorInfo, read_info, read_projector};
 pub use model::{LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
 pub use protocol::Misbehaviour;

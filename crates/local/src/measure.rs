@@ -137,14 +137,15 @@ pub async fn bench(
         let (path, format): (PathBuf, _) = (path.to_owned(), options.format.clone());
         let (speed, context) = (options.speed.clone(), CONTEXT.min(options.context.unwrap_or(CONTEXT)));
         child
-            .send(&Request::Load(Load {
+            .send(&Request::Load(Box::new(Load {
                 job,
                 path,
                 context,
                 speed,
                 format,
                 cache: crate::saved::CacheOptions::default(),
-            }))
+                projector: None,
+            })))
             .await;
         let Some(()) =
             told(&mut child, job, |event| matches!(event, Event::Loaded { .. }).then_some(())).await?

@@ -55,7 +55,7 @@ pub struct MemoryNeed {
 }
 
 /// The process with llama.cpp in it, before it knows a model; measured.
-const PROCESS: u64 = 13 << 20;
+const PROCESS: u64 = if cfg!(feature = "vision") { 15 << 20 } else { 13 << 20 };
 /// What the tokenizer's tables take for a word beside its text, and for a merge; measured.
 const OF_WORD: u64 = 180;
 const OF_MERGE: u64 = 100;

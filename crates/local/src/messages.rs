@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::format::CallForm;
+use crate::images::in_text;
 use crate::prompted::{instructions, written_calls};
 
 /// How tools are brought to the model in this request.
@@ -42,7 +43,7 @@ pub(crate) fn tools_of(specs: &[ToolSpec]) -> Vec<Value> {
 /// What changes from request to request is written into the last user message: its question stands first, so that
 /// the evaluated history stays good up to there. In the next turn that message has become history and is written
 /// without it; what follows it is then evaluated once more, and nothing before it.
-pub(crate) fn messages_of(request: &ChatRequest, form: Form) -> Vec<Value> {
+pub(crate) fn messages_of(request: &ChatRequest, form: Form, sees: bool) -> Vec<Value> {
     let mut out = Vec::new();
     let described = described_tools(request, form);
     let (before, last) = match request.tool_placement {
@@ -59,7 +60,7 @@ pub(crate) fn messages_of(request: &ChatRequest, form: Form) -> Vec<Value> {
     for (place, message) in request.messages.iter().enumerate() {
         let value = match (message, form) {
             (Message::User(user), _) => {
-                let mut text = user_text(user);
+                let mut text = user_text(user, sees);
                 for more in volatile.iter().filter(|_| Some(place) == last_user) {
                     text.push_str("\n\n");
                     text.push_str(more);
@@ -102,7 +103,7 @@ fn text_at(message: &Value) -> &str {
     message["content"].as_str().unwrap_or_default()
 }
 
-fn user_text(user: &UserMessage) -> String {
+fn user_text(user: &UserMessage, sees: bool) -> String {
     let mut out = String::new();
     for part in &user.parts {
         match part {
@@ -111,7 +112,7 @@ fn user_text(user: &UserMessage) -> String {
                 let text = resource.text.as_deref().unwrap_or("(not embedded)");
                 out.push_str(&format!("\n\n[{}]\n{text}\n\n", resource.uri));
             }
-            Part::Image(_) => out.push_str("\n\n[an image that this model cannot see]\n\n"),
+            Part::Image(blob) => out.push_str(&in_text(blob, sees)),
             Part::Thinking(_) | Part::ToolCall(_) => {}
         }
     }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::child::{Child, WorkerCommand};
 use crate::format::FormatOptions;
-use crate::gguf::{ModelFileError, USUAL_CONTEXT};
+use crate::gguf::{ModelFileError, USUAL_CONTEXT, projector_beside, read_projector};
 use crate::protocol::{Misbehaviour, Request};
 use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
@@ -37,6 +37,8 @@ pub struct LocalOptions {
     pub format: FormatOptions,
     /// What is kept of conversations that are not in use.
     pub cache: CacheOptions,
+    /// The file of the part that sees images; when unset, the one beside the model that fits it.
+    pub projector: Option<PathBuf>,
 }
 
 /// A model in a file on this machine.
@@ -54,6 +56,7 @@ struct Shared {
     speed: SpeedOptions,
     format: FormatOptions,
     cache: CacheOptions,
+    projector: Option<PathBuf>,
     tools: ToolSupport,
     worker: Mutex<Worker>,
     /// What is read ahead. A std mutex: nothing awaits while it is held.
@@ -82,6 +85,7 @@ impl LocalModel {
         let (file, child) = inspect_with(path, options.format.template.as_deref(), &command).await?;
         let trained = file.info.context_length.max(1);
         let context = options.context.unwrap_or(USUAL_CONTEXT).clamp(1, trained);
+        let projector = projector_of(path, file.info.shape.width, options.projector).await?;
         let info = ModelInfo {
             id,
             name: file.info.name.clone(),
@@ -90,7 +94,7 @@ impl LocalModel {
                 ToolSupport::Prompted => ToolMode::Prompted,
             },
             context_length: Some(context),
-            vision: false,
+            vision: projector.is_some(),
             remote: false,
         };
         let shared = Shared {
@@ -100,6 +104,7 @@ impl LocalModel {
             speed: options.speed,
             format: options.format,
             cache: options.cache,
+            projector,
             tools: file.tools,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
             ahead: std::sync::Mutex::default(),
@@ -149,6 +154,23 @@ impl LocalModel {
             child.event_of(job).await;
         }
     }
+}
+
+/// The file with which a model sees: that of the settings, which has to fit, or else the one beside it.
+async fn projector_of(
+    model: &Path,
+    width: u64,
+    chosen: Option<PathBuf>,
+) -> Result<Option<PathBuf>, ModelFileError> {
+    if !crate::images::AVAILABLE {
+        return Ok(None);
+    }
+    let model = model.to_owned();
+    let found = tokio::task::spawn_blocking(move || match chosen {
+        Some(path) => read_projector(&path, width).map(Some),
+        None => Ok(projector_beside(&model, width)),
+    });
+    found.await.unwrap_or(Ok(None)).map(|found| found.map(|info| info.path))
 }
 
 impl Drop for LocalModel {

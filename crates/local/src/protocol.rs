@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::format::FormatOptions;
+use crate::images::Image;
 use crate::measure::{Device, Measure};
 use crate::parse::ParsedText;
 use crate::saved::CacheOptions;
@@ -19,7 +20,7 @@ use crate::speed::SpeedOptions;
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(crate) enum Request {
     /// Load a model, in place of the loaded one.
-    Load(Load),
+    Load(Box<Load>),
     /// Stream one reply.
     Generate(Box<Generate>),
     /// Stop the job with this number, if it runs or waits.
@@ -59,6 +60,9 @@ pub(crate) struct Load {
     /// What is kept of conversations beside the cache.
     #[serde(default)]
     pub(crate) cache: CacheOptions,
+    /// The file of the part that sees images.
+    #[serde(default)]
+    pub(crate) projector: Option<PathBuf>,
 }
 
 /// Stream one reply.
@@ -72,6 +76,9 @@ pub(crate) struct Generate {
     pub(crate) side: bool,
     /// Messages in OpenAI's shape; an assistant message may carry `raw`, the text it was generated as.
     pub(crate) messages: Vec<Value>,
+    /// The images that the messages name.
+    #[serde(default)]
+    pub(crate) images: Vec<Image>,
     /// Tools in OpenAI's shape.
     pub(crate) tools: Vec<Value>,
     pub(crate) choice: Choice,

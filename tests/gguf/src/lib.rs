@@ -5,11 +5,13 @@
 mod broken;
 mod file;
 mod model;
+mod projector;
 mod proportions;
 mod quoting;
 
 pub use broken::{Broken, Shape, broken};
 pub use file::{Array, File, Tensor, Value};
 pub use model::{CHATML, CHATML_TOOLS, Recipe, SPECIAL_TOKENS};
+pub use projector::{AROUND_IMAGES, Family};
 pub use proportions::{Architecture, Proportions, kind};
 pub use quoting::{QUOTED_WORDS, QuotingModel, Size};

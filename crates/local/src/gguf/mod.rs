@@ -6,11 +6,13 @@
 mod check;
 mod fault;
 mod info;
+mod projector;
 mod read;
 mod shape;
 
 pub use fault::{FileFault, ModelFileError};
 pub(crate) use info::USUAL_CONTEXT;
 pub use info::{ModelFileInfo, read_info};
+pub use projector::{ProjectorInfo, projector_beside, read_projector};
 pub use read::{Array, Header, TensorInfo, Value};
 pub use shape::{AttentionLayer, ModelShape};

@@ -47,7 +47,7 @@ fn history() -> Vec<Message> {
 
 #[test]
 fn native_messages_keep_calls_and_results_apart() {
-    let messages = messages_of(&request(history()), Form::Native);
+    let messages = messages_of(&request(history()), Form::Native, false);
     assert_eq!(messages[0], json!({"role": "system", "content": "Be kind."}));
     assert_eq!(messages[2]["reasoning_content"], "hm");
     assert_eq!(messages[2]["tool_calls"][0]["id"], "call00000");
@@ -62,7 +62,7 @@ fn native_messages_keep_calls_and_results_apart() {
 fn prompted_messages_take_turns() {
     let mut history = history();
     history.push(Message::User(UserMessage::text("And?")));
-    let messages = messages_of(&request(history), Form::Prompted(CallForm::Json));
+    let messages = messages_of(&request(history), Form::Prompted(CallForm::Json), false);
     let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert!(messages[2]["content"].as_str().unwrap().ends_with("</tool_call>"));
@@ -79,9 +79,9 @@ fn the_raw_text_goes_along_until_the_reply_is_changed() {
     let mut history = history();
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };
     reply.provider_data = Some(provider_data("raw!", &spoken, &[]));
-    let messages = messages_of(&request(history.clone()), Form::Native);
+    let messages = messages_of(&request(history.clone()), Form::Native, false);
     assert_eq!(messages[2]["raw"], "raw!");
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };
     reply.parts.remove(1);
-    assert_eq!(messages_of(&request(history), Form::Native)[2].get("raw"), None);
+    assert_eq!(messages_of(&request(history), Form::Native, false)[2].get("raw"), None);
 }

@@ -19,6 +19,7 @@ use super::{Shared, Worker};
 use crate::child::{Child, Death};
 use crate::deltas::Deltas;
 use crate::gguf::{FileFault, ModelFileError, read_info};
+use crate::images::images_of;
 use crate::messages::{Form, messages_of, provider_data, tools_of};
 use crate::protocol::{
     Answer, Choice, Done, Event, Finish, Generate, Load, Request, SamplingOptions, Thinking, WorkerError,
@@ -304,7 +305,10 @@ impl ReplyTask {
         let job = child.next_job();
         let format = self.shared.format.clone();
         let cache = self.shared.cache.clone();
-        child.send(&Request::Load(Load { job, path, context, speed, format, cache })).await;
+        let projector = self.shared.projector.clone();
+        child
+            .send(&Request::Load(Box::new(Load { job, path, context, speed, format, cache, projector })))
+            .await;
         self.send(Ok(Delta::Loading(0.0)));
         loop {
             match self.wait(child, job, Some(SILENT_LOAD)).await {
@@ -396,11 +400,13 @@ impl ReplyTask {
             AnswerForm::Free => Answer::Free,
         };
         let thinking = self.request.thinking;
+        let sees = self.shared.projector.is_some();
         Generate {
             job,
             conversation: self.request.conversation.0.clone(),
             side: self.request.purpose == Purpose::Side,
-            messages: messages_of(&self.request, self.form),
+            messages: messages_of(&self.request, self.form, sees),
+            images: if sees { images_of(&self.request) } else { Vec::new() },
             tools,
             choice,
             described,

@@ -226,6 +226,19 @@ impl<'model> Context<'model> {
     pub(super) fn handle(&self) -> NonNull<sys::llama_context> {
         self.handle
     }
+
+    /// The handle for someone who evaluates by himself; no logits are there afterwards.
+    #[cfg(feature = "vision")]
+    pub(super) fn touched(&mut self) -> NonNull<sys::llama_context> {
+        self.logits = Logits::None;
+        self.handle
+    }
+
+    /// Tokens that one batch holds.
+    #[cfg(feature = "vision")]
+    pub(super) fn batch_size(&self) -> usize {
+        self.capacity
+    }
 }
 
 impl Drop for Context<'_> {

@@ -14,7 +14,11 @@ static LINES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 /// From now on keeps warnings and errors of llama.cpp; nothing is printed.
 pub(crate) fn capture_log() {
     // SAFETY: the callback takes no data and lives as long as the program.
-    unsafe { sys::llama_log_set(Some(keep), std::ptr::null_mut()) }
+    unsafe {
+        sys::llama_log_set(Some(keep), std::ptr::null_mut());
+        #[cfg(feature = "vision")]
+        sys::mtmd_helper_log_set(Some(keep), std::ptr::null_mut());
+    }
 }
 
 /// The lines kept since the last call, oldest first.

@@ -3,16 +3,24 @@
 //! Invariant: what leaves this module is safe to use in any order. A C++ exception becomes an error value; an
 //! abort of llama.cpp ends the process, which is why it is called from the worker only.
 
+#[cfg(not(feature = "vision"))]
+mod blind;
 mod chat;
 mod context;
 mod ffi;
 mod log;
 mod sampler;
+#[cfg(feature = "vision")]
+mod sight;
 
+#[cfg(not(feature = "vision"))]
+pub(crate) use blind::{Piece, Pixels, Seen, Sight, SightOptions};
 pub(crate) use chat::{Applied, Format, ParsedCall, ParsedMessage, Templates};
 pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row};
 pub(crate) use log::{capture_log, recent_log};
 pub(crate) use sampler::{Sampler, SamplerOptions};
+#[cfg(feature = "vision")]
+pub(crate) use sight::{Piece, Pixels, Seen, Sight, SightOptions};
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2::llama_model;

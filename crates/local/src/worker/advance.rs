@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use llama_cpp_2::token::LlamaToken;
 
+use super::cells::{is_cell, position};
 use super::guess::Guesses;
 use super::reply::Batch;
 use super::session::{Session, sequence};
@@ -33,6 +34,10 @@ impl Session<'_> {
             return None;
         }
         let tokens = &self.slots[index].tokens;
+        if tokens.iter().any(|token| is_cell(*token)) {
+            // It sees nothing.
+            return None;
+        }
         self.draft.as_mut().map(|draft| draft.next(tokens, room)).filter(|guesses| !guesses.is_empty())
     }
 
@@ -52,7 +57,8 @@ impl Session<'_> {
         let tokens: Vec<LlamaToken> = slot.tokens[start..].iter().chain(&guesses).copied().collect();
         let began = Instant::now();
         self.unsure = true;
-        match self.context.decode_each(sequence(index), start, &tokens) {
+        let place = position(&slot.tokens[..start]);
+        match self.context.decode_each(sequence(index), place, &tokens) {
             Ok(()) => {
                 self.pace.took(tokens.len(), began.elapsed());
                 self.slots[index].cached += 1;

@@ -3,6 +3,7 @@
 //! Invariant: only what two ways to go on have in common is evaluated, so nothing of it has to be taken back but for an
 //! edit. A model that cannot take anything back is only loaded.
 
+use super::cells::whole;
 use super::no_model;
 use super::schemas::Detail;
 use super::session::{Session, count};
@@ -24,10 +25,12 @@ impl Session<'_> {
         if !self.rewinds() {
             return Ok(0);
         }
+        self.renderer.images.take_in(&one.images)?;
         let teller = self.teller(one);
         let mut prompt = self.renderer.prompt(one, &teller, Detail::Given)?;
         let second = self.renderer.prompt(other, &teller, Detail::Given)?;
         let common = prompt.tokens.iter().zip(&second.tokens).take_while(|(one, other)| one == other).count();
+        let common = whole(&prompt.tokens, common);
         prompt.tokens.truncate(common);
         if prompt.tokens.is_empty() || count(common) >= self.context_size() {
             return Ok(0);

@@ -152,6 +152,7 @@ mod tests {
             conversation: "one".to_owned(),
             side: false,
             messages: all,
+            images: Vec::new(),
             tools: tools.to_vec(),
             choice: Choice::Auto,
             described: vec![],

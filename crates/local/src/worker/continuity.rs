@@ -9,6 +9,7 @@ use std::sync::Arc;
 use llama_cpp_2::token::LlamaToken;
 use sha2::{Digest, Sha256};
 
+use super::cells::position;
 use super::keep::Stored;
 use super::session::{Session, count, sequence};
 use super::slots::{Checkpoint, Slot, WORTH_KEEPING, WORTH_SHARING};
@@ -105,9 +106,11 @@ impl Session<'_> {
                 return 0;
             }
             // Behind the checkpoint only attention is left, which can forget.
-            return if self.context.forget_from(sequence, checkpoint.at) { checkpoint.at } else { 0 };
+            let place = position(&self.slots[index].tokens[..checkpoint.at]);
+            return if self.context.forget_from(sequence, place) { checkpoint.at } else { 0 };
         }
-        if self.context.forget_from(sequence, kept) {
+        let place = position(&self.slots[index].tokens[..kept]);
+        if self.context.forget_from(sequence, place) {
             return kept;
         }
         self.context.forget(sequence);
@@ -119,7 +122,8 @@ impl Session<'_> {
         if kept == 0 {
             return 0;
         }
-        self.context.share_prefix(sequence(donor), sequence(target), kept);
+        let place = position(&self.slots[donor].tokens[..kept]);
+        self.context.share_prefix(sequence(donor), sequence(target), place);
         let cached = self.slots[donor].cached;
         let forked = self.slots[donor].fork(kept);
         self.slots[target] = forked;

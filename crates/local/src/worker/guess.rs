@@ -12,6 +12,8 @@ use llama_cpp_2::token::LlamaToken;
 
 pub(super) use pace::Pace;
 
+use super::cells::is_cell;
+
 /// Tokens that have to be the same before a guess is made.
 const SHORTEST: usize = 2;
 /// A longer match says no more.
@@ -73,7 +75,9 @@ impl Guesses {
         for at in place..place + count {
             // A text that repeats itself goes on repeating.
             let token = self.tokens.get(at).copied().or_else(|| out.get(at - self.tokens.len()).copied());
-            out.extend(token);
+            // Images are not written.
+            let Some(token) = token.filter(|token| !is_cell(*token)) else { break };
+            out.push(token);
         }
         out
     }

@@ -12,6 +12,7 @@ use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::cells::is_cell;
 use super::history::History;
 use super::output::Output;
 use super::slots::{Checkpoint, Slot, best_teller};
@@ -219,7 +220,7 @@ fn slot_of(header: Header<History>, key: &str, words: i32) -> Option<Slot> {
     let sound = header.key == key
         && (1..=tokens.len()).contains(&header.cached)
         && header.history.fits(tokens.len())
-        && tokens.iter().all(|token| (0..words).contains(&token.0));
+        && tokens.iter().all(|token| is_cell(*token) || (0..words).contains(&token.0));
     let checkpoints = header.checkpoints.iter();
     let checkpoints = checkpoints.map(|one| Checkpoint { at: one.at, state: Arc::default() }).collect();
     sound.then(|| Slot {
@@ -252,6 +253,9 @@ fn key_of(load: &Load, template: &str) -> String {
     add(&format!("{:?} {:?}", meta.map(|meta| meta.len()), changed.map(|time| time.as_nanos())));
     add(&hex(&digest_of_start(&load.path)));
     add(template);
+    let projector =
+        load.projector.as_ref().map(|path| (path, std::fs::metadata(path).map(|meta| meta.len()).ok()));
+    add(&format!("{projector:?}"));
     add(&format!("{:?} {:?} {:?}", load.speed.keys, load.speed.values, load.speed.attention()));
     hex(&digest.finalize()[..16])
 }

@@ -9,11 +9,13 @@ mod advance;
 mod ahead;
 mod asked;
 mod backends;
+mod cells;
 mod constraint;
 mod continuity;
 mod draft;
 mod guess;
 mod history;
+mod images;
 mod keep;
 mod loading;
 mod measure;
@@ -28,6 +30,7 @@ mod protect;
 mod reply;
 pub(crate) mod schemas;
 mod session;
+mod sight;
 mod slots;
 mod sources;
 mod text;
@@ -49,6 +52,7 @@ use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
 pub(crate) use session::{CHUNK, SEQUENCES};
+use sight::load_sight;
 
 /// Set to allow requests that make the worker misbehave.
 pub(crate) const MISBEHAVE_VARIABLE: &str = "LECTERN_WORKER_MISBEHAVE";
@@ -104,7 +108,14 @@ fn run_model(
             return requests.recv().ok();
         }
     };
-    let mut session = match Session::new(&model, load, &ABORT, output) {
+    let sight = match load_sight(load, &model, backend) {
+        Ok(sight) => sight,
+        Err(error) => {
+            output.send(&Event::Failed { job: load.job, error });
+            return requests.recv().ok();
+        }
+    };
+    let mut session = match Session::new(&model, sight, load, &ABORT, output) {
         Ok(session) => session,
         Err(error) => {
             let error = WorkerError::Load { reason: with_log(&error.to_string()) };
@@ -181,7 +192,8 @@ fn answer(request: Request, session: Option<&mut Session<'_>>, output: &Output) 
             (job, Ok(Event::Forgotten { job }))
         }
         // Loading and cancelling are dealt with before.
-        Request::Load(Load { job, .. }) | Request::Cancel { job } => (job, Err(no_model())),
+        Request::Load(load) => (load.job, Err(no_model())),
+        Request::Cancel { job } => (job, Err(no_model())),
     };
     output.send(&result.unwrap_or_else(|error| Event::Failed { job, error }));
 }

@@ -8,6 +8,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 use serde_json::{Value, json};
 
+use super::images::{Images, Stretch};
 use super::placed::Told;
 use super::protect::{Protector, cut};
 use super::schemas::{Detail, with_detail};
@@ -25,6 +26,8 @@ pub(super) struct Renderer<'model> {
     pub(super) markers: Vec<String>,
     /// Where the template tells of tools; found when somebody wants them elsewhere.
     pub(super) told: OnceCell<Told>,
+    /// The images that prompts may name.
+    pub(super) images: Images<'model>,
 }
 
 /// A prompt, and how to go on from it.
@@ -88,11 +91,15 @@ const JSON_CALL: &str = r#"^\s*(\{\s*"(?:name|type)"\s*:)"#;
 
 impl<'model> Renderer<'model> {
     /// For a model, with a template in place of its own.
-    pub(super) fn new(model: &'model LlamaModel, template: Option<&str>) -> Result<Self, NativeError> {
+    pub(super) fn new(
+        model: &'model LlamaModel,
+        template: Option<&str>,
+        images: Images<'model>,
+    ) -> Result<Self, NativeError> {
         let templates = Templates::of_model(model, template)?;
         let markers = marker_texts(model, &templates.source);
         let protector = Protector::new(markers.iter().cloned());
-        Ok(Self { model, templates, protector, markers, told: OnceCell::new() })
+        Ok(Self { model, templates, protector, markers, told: OnceCell::new(), images })
     }
 
     /// The prompt of a request. Where it continues the reply that `slot` holds, it begins with the very tokens
@@ -367,7 +374,18 @@ impl<'model> Renderer<'model> {
     /// Tokens of a rendered text; typed special tokens stay text.
     pub(super) fn tokenize(&self, rendered: &str) -> Vec<LlamaToken> {
         let vocab = self.model.vocab();
-        cut(rendered).iter().flat_map(|piece| vocab.tokenize(piece.as_bytes(), false, true)).collect()
+        let mut out = Vec::new();
+        for stretch in self.images.stretches(rendered) {
+            match stretch {
+                Stretch::Text(text) => {
+                    cut(text)
+                        .iter()
+                        .for_each(|piece| out.extend(vocab.tokenize(piece.as_bytes(), false, true)));
+                }
+                Stretch::Image(tokens) => out.extend(tokens),
+            }
+        }
+        out
     }
 
     /// Tokens of a text that a user typed.

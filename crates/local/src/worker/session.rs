@@ -8,20 +8,23 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::model::LlamaModel;
 
 use super::asked::Asked;
+use super::cells::{is_cell, position};
 use super::constraint::{held_prompt, sampler_of};
 use super::draft::Draft;
 use super::guess::Pace;
+use super::images::Images;
 use super::keep::Keep;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer, json_force};
 use super::reply::{Reply, Written};
 use super::schemas::Detail;
+use super::sight::batch_for;
 use super::slots::Slots;
 use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
-use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler};
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler, Sight};
 use crate::parse::names;
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
@@ -59,6 +62,7 @@ pub(super) struct Session<'model> {
 impl<'model> Session<'model> {
     pub(super) fn new(
         model: &'model LlamaModel,
+        sight: Option<Sight<'model>>,
         load: &Load,
         abort: &'static Abort,
         output: &Arc<Output>,
@@ -66,7 +70,7 @@ impl<'model> Session<'model> {
         let machine = Threads::chosen(&load.speed, model.size());
         let options = ContextOptions {
             tokens: load.context,
-            batch: CHUNK,
+            batch: batch_for(sight.as_ref()),
             sequences: SEQUENCES,
             threads: machine.threads,
             batch_threads: machine.batch_threads,
@@ -74,7 +78,7 @@ impl<'model> Session<'model> {
             values: load.speed.values,
             flash_attention: load.speed.attention(),
         };
-        let renderer = Renderer::new(model, load.format.template.as_deref())?;
+        let renderer = Renderer::new(model, load.format.template.as_deref(), Images::new(sight))?;
         let context = Context::new(model, options, abort.flag())?;
         let keep = Keep::new(load, &renderer.templates.source, model.n_vocab(), context.size(), output);
         Ok(Self {
@@ -107,18 +111,24 @@ impl<'model> Session<'model> {
     }
 
     /// Tokens of the prompt of a request, as it would be rendered now.
-    pub(super) fn count_prompt(&self, request: &Generate) -> Result<u32, WorkerError> {
+    pub(super) fn count_prompt(&mut self, request: &Generate) -> Result<u32, WorkerError> {
+        self.renderer.images.take_in(&request.images)?;
         let prompt = self.renderer.prompt(request, &self.teller(request), Detail::Given)?;
         Ok(count(prompt.tokens.len()))
     }
 
     /// Streams one reply.
     pub(super) fn reply(&mut self, request: &Generate, output: &Output) -> Result<Done, WorkerError> {
+        self.renderer.images.take_in(&request.images)?;
         let teller = self.teller(request);
         let (mut prompt, sampler) = held_prompt(&self.renderer, request, &teller)?;
         let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
         if prompt.tokens.is_empty() {
             return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
+        }
+        if prompt.tokens.last().copied().is_some_and(is_cell) {
+            let reason = "the model's chat template writes nothing behind an image".to_owned();
+            return Err(WorkerError::Refused { reason });
         }
         if usage.prompt >= self.context_size() {
             return Err(WorkerError::ContextFull {
@@ -218,15 +228,49 @@ impl<'model> Session<'model> {
             }
             let slot = &self.slots[index];
             let start = slot.cached;
+            if slot.tokens.get(start).copied().is_some_and(is_cell) {
+                return self.look(index);
+            }
             let end = slot.tokens.len().min(start + CHUNK as usize).min(most);
+            let image = slot.tokens[start..end].iter().position(|token| is_cell(*token));
+            let end = image.map_or(end, |place| start + place);
             let began = Instant::now();
-            match self.context.decode(sequence(index), start, &slot.tokens[start..end]) {
+            let place = position(&slot.tokens[..start]);
+            match self.context.decode(sequence(index), place, &slot.tokens[start..end]) {
                 Ok(()) => {
                     self.pace.took(end - start, began.elapsed());
                     self.slots[index].cached = end;
                     return Ok(true);
                 }
                 Err(DecodeError::Full) => self.make_room(index)?,
+                Err(DecodeError::Aborted) => {
+                    self.undo(index, start);
+                    return Ok(false);
+                }
+                Err(error @ DecodeError::Failed(_)) => {
+                    self.undo(index, 0);
+                    return Err(WorkerError::Compute { reason: error.to_string() });
+                }
+            }
+        }
+    }
+
+    /// Reads the part of an image that comes next. False when it was cancelled.
+    fn look(&mut self, index: usize) -> Result<bool, WorkerError> {
+        let slot = &self.slots[index];
+        let start = slot.cached;
+        let place = position(&slot.tokens[..start]);
+        let Some(look) = self.renderer.images.look(&slot.tokens[start..])? else { return Ok(false) };
+        loop {
+            match self.renderer.images.put(&look, &mut self.context, sequence(index), place) {
+                Ok(()) => {
+                    self.slots[index].cached = start + look.places;
+                    return Ok(true);
+                }
+                Err(DecodeError::Full) => {
+                    self.undo(index, start);
+                    self.make_room(index)?;
+                }
                 Err(DecodeError::Aborted) => {
                     self.undo(index, start);
                     return Ok(false);

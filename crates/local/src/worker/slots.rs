@@ -9,6 +9,7 @@ use std::sync::Arc;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 
+use super::cells::whole;
 use super::history::History;
 pub(super) use super::history::Record;
 
@@ -58,13 +59,13 @@ impl Slot {
 
     /// How many tokens of this beginning are cached.
     pub(super) fn common(&self, tokens: &[LlamaToken]) -> usize {
-        common_prefix(&self.tokens[..self.cached], tokens)
+        whole(&self.tokens, common_prefix(&self.tokens[..self.cached], tokens))
     }
 
     /// How many of these tokens the cache can keep; the last one is always evaluated, for its logits. A model that
     /// cannot forget a part goes back to a checkpoint.
     pub(super) fn reusable(&self, tokens: &[LlamaToken], rewinds: bool) -> usize {
-        let common = self.common(tokens).min(tokens.len().saturating_sub(1));
+        let common = whole(tokens, self.common(tokens).min(tokens.len().saturating_sub(1)));
         if rewinds || common == self.cached {
             common
         } else {

@@ -7,6 +7,8 @@ mod cache;
 mod calls;
 mod figures;
 mod fixtures;
+#[cfg(feature = "vision")]
+mod images;
 mod kills;
 mod memory;
 mod placement;
