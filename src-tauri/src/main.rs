@@ -3,6 +3,7 @@
 //! Invariant: thin. Everything the window does, the command line can do too, through the same `Engine`.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
+mod asking;
 mod bridge;
 mod commands;
 mod drops;

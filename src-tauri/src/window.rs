@@ -10,6 +10,7 @@ use tauri::plugin::TauriPlugin;
 use tauri::{AppHandle, Manager, RunEvent, Url, WebviewUrl, WebviewWindowBuilder, WindowEvent, Wry};
 use tauri_plugin_window_state::StateFlags;
 
+use crate::asking::Asking;
 use crate::commands;
 use crate::drops::Drops;
 use crate::links;
@@ -31,6 +32,7 @@ pub fn run(start: Start) -> tauri::Result<()> {
         .plugin(remember_place(start.home.as_deref()))
         .manage(Arc::new(Shell::new(start.home.clone())))
         .manage(Drops::default())
+        .manage(Asking::default())
         .invoke_handler(commands::all())
         .setup(move |app| {
             open(app.handle(), start.home.as_deref())?;

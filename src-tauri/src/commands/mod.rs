@@ -9,6 +9,7 @@ mod imports;
 mod library;
 mod models;
 mod offers;
+mod providers;
 mod servers;
 mod turns;
 mod vaults;
@@ -66,6 +67,21 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         library::pause_download,
         library::resume_download,
         library::cancel_download,
+        providers::add_provider,
+        providers::change_provider,
+        providers::remove_provider,
+        providers::restore_provider,
+        providers::sign_in_provider,
+        providers::choose_key_file,
+        providers::sign_out_provider,
+        providers::found_login,
+        providers::provider_models,
+        providers::stop_provider_models,
+        providers::add_remote_model,
+        providers::change_remote_model,
+        providers::test_model,
+        providers::stop_model_test,
+        providers::set_conversation_model,
         generation::generation,
         generation::set_model_generation,
         generation::set_conversation_generation,

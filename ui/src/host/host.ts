@@ -14,13 +14,14 @@ import type {
 import type { Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
 import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
+import type { ProviderHost } from "./providers";
 import type { OfferHost, ServerHost } from "./servers";
 
 /** Called with one batch of events, in order; at most one batch a frame. */
 export type OnEvents = (events: Event[]) => void;
 
 /** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
-export interface Host extends ServerHost, OfferHost, ModelHost, GenerationHost {
+export interface Host extends ServerHost, OfferHost, ModelHost, ProviderHost, GenerationHost {
   appView(): Promise<AppView>;
   /** News that belongs to no turn, for as long as the window lives. */
   subscribe(onNews: (news: AppNews) => void): Promise<void>;

@@ -6,6 +6,7 @@ import type { Event } from "../bindings/core";
 import type { Host } from "./host";
 import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
+import type { ProviderHost } from "./providers";
 import type { OfferHost, ServerHost } from "./servers";
 
 export function tauriHost(): Host {
@@ -32,6 +33,7 @@ export function tauriHost(): Host {
     readNote: (server, path) => invoke("read_note", { server, path }),
 
     ...models(),
+    ...providers(),
     ...generation(),
     ...servers(),
     ...offers(),
@@ -66,6 +68,26 @@ function models(): ModelHost {
     pauseDownload: (id) => invoke("pause_download", { id }),
     resumeDownload: (id) => invoke("resume_download", { id }),
     cancelDownload: (id) => invoke("cancel_download", { id }),
+  };
+}
+
+function providers(): ProviderHost {
+  return {
+    addProvider: (draft) => invoke("add_provider", { draft }),
+    changeProvider: (id, draft) => invoke("change_provider", { id, draft }),
+    removeProvider: (id) => invoke("remove_provider", { id }),
+    restoreProvider: (token) => invoke("restore_provider", { token }),
+    signInProvider: (id, sign) => invoke("sign_in_provider", { id, sign }),
+    chooseKeyFile: (id) => invoke("choose_key_file", { id }),
+    signOutProvider: (id) => invoke("sign_out_provider", { id }),
+    foundLogin: () => invoke("found_login"),
+    providerModels: (id) => invoke("provider_models", { id }),
+    stopProviderModels: (id) => invoke("stop_provider_models", { id }),
+    addRemoteModel: (draft) => invoke("add_remote_model", { draft }),
+    changeRemoteModel: (id, draft) => invoke("change_remote_model", { id, draft }),
+    testModel: (id) => invoke("test_model", { id }),
+    stopModelTest: (id) => invoke("stop_model_test", { id }),
+    setConversationModel: (conversation, model) => invoke("set_conversation_model", { conversation, model }),
   };
 }
 

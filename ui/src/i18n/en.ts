@@ -1,15 +1,17 @@
 // English: the keys of all messages. `{name}` is a value, `a | b` are the singular and the plural of `n`.
 import { en as models } from "./models/en";
+import { en as providers } from "./providers/en";
 import { en as servers } from "./servers/en";
 import { en as steps } from "./steps/en";
 
 export const en = {
   ...models,
+  ...providers,
   ...servers,
   ...steps,
   "about.home": "Folder of the app",
   "about.licence": "Licence",
-  "about.private": "Your notes stay on this computer. The model runs here as well.",
+  "about.private": "Your notes stay on this computer, and so does what you write, unless you choose a remote model.",
   "about.version": "Version",
   "app.failed": "Lectern could not start properly",
   close: "Close",

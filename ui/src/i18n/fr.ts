@@ -1,16 +1,19 @@
 // Français. Espaces insécables devant les signes doubles là où un retour à la ligne gênerait.
 import type { Messages } from "./i18n.svelte";
 import { fr as models } from "./models/fr";
+import { fr as providers } from "./providers/fr";
 import { fr as servers } from "./servers/fr";
 import { fr as steps } from "./steps/fr";
 
 export const fr: Messages = {
   ...models,
+  ...providers,
   ...servers,
   ...steps,
   "about.home": "Dossier de l’application",
   "about.licence": "Licence",
-  "about.private": "Vos notes restent sur cet ordinateur. Le modèle y fonctionne aussi.",
+  "about.private":
+    "Vos notes restent sur cet ordinateur, et ce que vous écrivez aussi, sauf si vous choisissez un modèle distant.",
   "about.version": "Version",
   "app.failed": "Lectern n’a pas pu démarrer correctement",
   close: "Fermer",

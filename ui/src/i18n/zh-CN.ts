@@ -1,16 +1,18 @@
 // 简体中文。
 import type { Messages } from "./i18n.svelte";
 import { zhCN as models } from "./models/zh-CN";
+import { zhCN as providers } from "./providers/zh-CN";
 import { zhCN as servers } from "./servers/zh-CN";
 import { zhCN as steps } from "./steps/zh-CN";
 
 export const zhCN: Messages = {
   ...models,
+  ...providers,
   ...servers,
   ...steps,
   "about.home": "应用文件夹",
   "about.licence": "许可证",
-  "about.private": "你的笔记只留在这台电脑上，模型也在本机运行。",
+  "about.private": "你的笔记和你写的内容都留在这台电脑上，除非你选择远程模型。",
   "about.version": "版本",
   "app.failed": "Lectern 未能正常启动",
   close: "关闭",

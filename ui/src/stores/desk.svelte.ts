@@ -6,6 +6,7 @@ import type {
   DownloadView,
   ModelView,
   Problem,
+  ProviderView,
   ServerView,
   VaultView,
 } from "../bindings/app";
@@ -63,6 +64,10 @@ export class Desk {
 
   get downloads(): readonly DownloadView[] {
     return this.view?.downloads ?? [];
+  }
+
+  get providers(): readonly ProviderView[] {
+    return this.view?.providers ?? [];
   }
 
   get servers(): readonly ServerView[] {

@@ -1,6 +1,6 @@
 // All stores of the window, and the actions that touch more than one of them.
 import { getContext, setContext } from "svelte";
-import type { DownloadView, HardwareView, RemovedModel } from "../bindings/app";
+import type { DownloadView, HardwareView, Problem, ProviderView, RemovedModel, SignIn } from "../bindings/app";
 import type { Host } from "../host/host";
 import { language, t } from "../i18n/i18n.svelte";
 import type { Draft } from "../text/draft";
@@ -29,6 +29,7 @@ export class Lectern {
   readonly route = new Route();
   readonly toasts = new Toasts();
   readonly floating = new Floating();
+  #refusedSignIns = new Map<string, Problem>();
   /** Set by the composer; puts the caret there. */
   focusComposer: (draft?: Draft) => void = () => {};
   /** Set by the list; puts the caret into its search field. */
@@ -123,6 +124,37 @@ export class Lectern {
       : t("models.removedListed", { name: model.name });
     const back = () => void this.attempt(() => this.host.restoreModel(token));
     this.toasts.show(words, { action: { label: t("undo"), run: back } });
+  }
+
+  /** Takes a provider off the list, with its models; the toast brings them back. */
+  async removeProvider(provider: ProviderView): Promise<void> {
+    let token = "";
+    let n = 0;
+    const done = await this.attempt(async () => {
+      const removed = await this.host.removeProvider(provider.id);
+      token = removed.token;
+      n = removed.models.length;
+    });
+    if (!done) return;
+    this.openSettings("providers");
+    const back = () => void this.attempt(() => this.host.restoreProvider(token));
+    const words = t("providers.removed", { name: provider.name, n });
+    this.toasts.show(words, { action: { label: t("undo"), run: back } });
+  }
+
+  /** Signs in with what was typed before there was a page of the provider; that page says what came of it. */
+  async signIn(provider: string, sign: SignIn): Promise<void> {
+    try {
+      await this.host.signInProvider(provider, sign);
+    } catch (error) {
+      this.#refusedSignIns.set(provider, problemOf(error));
+    }
+  }
+
+  takeSignInProblem(provider: string): Problem | null {
+    const problem = this.#refusedSignIns.get(provider) ?? null;
+    this.#refusedSignIns.delete(provider);
+    return problem;
   }
 
   /** Files were let go of over the window. */

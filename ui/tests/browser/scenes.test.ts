@@ -39,12 +39,12 @@ async function look(query: string, ready: string, hash = ""): Promise<void> {
 const LANGS = ["en", "fr", "zh-CN"];
 
 it.each(SCENE_NAMES.map((scene, index) => [scene, LANGS[index % 3] ?? "en"]))("scene %s, %s", (scene, lang) => {
-  const empty = ["first", "no-vault", "history", "servers", "models"].includes(scene);
+  const empty = ["first", "no-vault", "history", "servers", "models", "providers"].includes(scene);
   const ready = scene === "broken" ? '[data-testid="error"]' : empty ? ".empty h1" : '[data-testid="message-user"]';
   return look(`scene=${scene}&lang=${lang}&trace=1&speed=0.3`, ready);
 });
 
-it.each(["general", "models", "servers", "vaults", "about"])("settings, %s", (section) =>
+it.each(["general", "models", "providers", "servers", "vaults", "about"])("settings, %s", (section) =>
   look("scene=history", '[data-testid="settings"]', `#/settings/${section}`),
 );
 
@@ -70,6 +70,22 @@ const MODELS: [string, string][] = [
   ["/id/broken", '[data-testid="error"]'],
   ["/id/nobody", ".back"],
 ];
+const PROVIDERS: [string, string][] = [
+  ["", '[data-provider="router"]'],
+  ["/new", '[data-testid="provider-form"]'],
+  ["/id/vertex", '[data-testid="model-test"]'],
+  ["/id/router", '[data-testid="login-place"]'],
+  ["/id/adc", '[data-testid="sign-in-panel"]'],
+  ["/id/adc/edit", '[data-testid="provider-form"]'],
+  ["/id/nobody", ".back"],
+];
+it.each(PROVIDERS.map(([place, ready], index) => [place, ready, LANGS[index % 3] ?? "en"]))(
+  "providers%s",
+  (place, ready, lang) => look(`scene=providers&lang=${lang}`, ready, `#/settings/providers${place}`),
+);
+it("a remote model", () =>
+  look("scene=providers&lang=fr", '[data-testid="remote-form"]', "#/settings/models/id/gemini-flash"));
+
 it.each(MODELS.map(([place, ready], index) => [place, ready, LANGS[index % 3] ?? "en"]))(
   "models%s",
   (place, ready, lang) => look(`scene=models&lang=${lang}`, ready, `#/settings/models${place}`),

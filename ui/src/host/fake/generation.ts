@@ -8,7 +8,7 @@ import type {
   SettingView,
 } from "../../bindings/app";
 import type { GenerationHost, SettingChanges } from "../generation";
-import { FakeModels } from "./modelhost";
+import { FakeProviders } from "./providerhost";
 import { problem } from "./serverhost";
 
 interface Rule {
@@ -59,7 +59,7 @@ const BUILT_IN: readonly PresetView[] = [
   { name: "creative", built_in: true, settings: { temperature: 1.1, min_p: 0.1 } },
 ];
 
-export class FakeGeneration extends FakeModels implements GenerationHost {
+export class FakeGeneration extends FakeProviders implements GenerationHost {
   #models = new Map<string, SettingChanges>();
   #conversations = new Map<string, SettingChanges>();
   #presets: PresetView[] = [...BUILT_IN];

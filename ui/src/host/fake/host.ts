@@ -151,7 +151,8 @@ export class FakeHost extends FakeGeneration implements Host {
       });
     }
     const turns = kept.players.map((player) => ({ id: player.id, events: player.events.filter(isStored) }));
-    return { summary: kept.summary, messages, turns };
+    const model = this.models.get(id);
+    return { summary: kept.summary, messages, turns, ...(model ? { model } : {}) };
   }
 
   async renameConversation(id: string, title: string): Promise<void> {

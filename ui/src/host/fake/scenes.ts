@@ -5,6 +5,7 @@ import { chosenTools } from "./choosing";
 import * as questions from "./questions";
 import * as scripts from "./scripts";
 import { everyDownload, everyModel } from "./models";
+import { everyProvider, everyRemote } from "./providers";
 import { everyState } from "./servers";
 import { firstView } from "./view";
 
@@ -65,6 +66,10 @@ const SCENES: Readonly<Record<string, Scene>> = {
   cut: now("Cut short", [{ text: "Read the list to me", script: scripts.cut }]),
   servers: { view: { servers: everyState }, history },
   models: { view: { models: everyModel(), model: "llama-3.2-3b", downloads: [...everyDownload] }, history },
+  providers: {
+    view: { models: [...everyModel(), ...everyRemote()], model: "gemini-flash", providers: everyProvider() },
+    history,
+  },
   form: now("A ticket to Bergen", [], { text: "Book a ticket", script: questions.asks(questions.form) }),
   url: now("Sign in", [], { text: "Book a ticket", script: questions.asks(questions.address) }),
   sampling: now("A summary", [], { text: "Summarise my trip", script: questions.asks(questions.sampling) }),
