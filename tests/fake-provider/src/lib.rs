@@ -127,6 +127,7 @@ pub struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     open: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -144,8 +145,11 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let shared = Shared { handler, seen: Arc::default(), open: Arc::default() };
         let (seen, open) = (Arc::clone(&shared.seen), Arc::clone(&shared.open));
+        let connections = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&connections);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
                 let shared = shared.clone();
                 tokio::spawn(async move {
                     let service = service_fn(move |request| respond(request, shared.clone()));
@@ -154,7 +158,7 @@ impl Server {
                 });
             }
         });
-        Self { address, seen, open, task }
+        Self { address, seen, open, connections, task }
     }
 
     /// Answers with these, one after the other; the last one again and again.
@@ -175,6 +179,11 @@ impl Server {
     /// The requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Answers that are being sent just now.

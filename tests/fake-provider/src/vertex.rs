@@ -27,6 +27,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// These chunks, each a list of parts.
+    pub fn of(chunks: Vec<Vec<Value>>) -> Self {
+        Self { chunks, ids: false }
+    }
+
     /// One chunk for each text.
     pub fn says(texts: &[&str]) -> Self {
         Self { chunks: texts.iter().map(|text| vec![json!({ "text": text })]).collect(), ids: false }

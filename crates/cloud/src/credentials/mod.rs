@@ -248,6 +248,26 @@ mod tests {
         assert_eq!(tokens.token(None).await.unwrap().secret.expose_secret(), "t1");
     }
 
+    #[tokio::test]
+    async fn a_token_that_still_holds_is_used_while_no_new_one_can_be_had() {
+        struct Once(AtomicUsize);
+        impl Mint for Once {
+            fn mint(&self) -> BoxFuture<'_, Result<Token, SignInError>> {
+                Box::pin(async {
+                    if self.0.fetch_add(1, Ordering::SeqCst) > 0 {
+                        return Err(SignInError::Unreachable { host: "h".to_owned(), why: "off".to_owned() });
+                    }
+                    let expires = Some(Instant::now() + AHEAD / 2);
+                    Ok(Token { secret: "t".into(), expires, quota_project: None })
+                })
+            }
+        }
+        let tokens = Tokens::new(Once(AtomicUsize::new(0)));
+        let first = tokens.token(None).await.unwrap();
+        assert!(tokens.token(None).await.unwrap().is(&first));
+        assert!(tokens.token(Some(first)).await.is_err());
+    }
+
     #[test]
     fn nothing_prints_a_secret() {
         let token = Token { secret: "geheim".into(), expires: None, quota_project: None };

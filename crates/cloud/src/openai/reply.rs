@@ -83,10 +83,12 @@ impl Reply {
             (self.has_text, self.refused) = (true, true);
             out.push(Delta::Text(refusal));
         }
+        // llama-cpp-python writes the same call in both forms.
+        let old_form = said.function_call.filter(|_| said.tool_calls.is_empty());
         for call in said.tool_calls {
             self.call(call, out);
         }
-        if let Some(function) = said.function_call {
+        if let Some(function) = old_form {
             self.call(Call { index: Some(0), function: Some(function), ..Call::default() }, out);
         }
     }

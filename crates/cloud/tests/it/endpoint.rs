@@ -327,3 +327,65 @@ async fn nobody_at_the_address_is_told_at_once() {
     let error = error_of(&deltas);
     assert_eq!((error.code, deltas.len()), (ModelErrorCode::Unreachable, 1), "{error:?}");
 }
+
+#[tokio::test]
+async fn what_the_project_lacks_is_told_with_its_link() {
+    let link =
+        "https://console.developers.google.com/apis/api/aiplatform.googleapis.com/overview?project=p-1";
+    let details = json!([
+        {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED", "domain": "googleapis.com",
+         "metadata": {"service": "aiplatform.googleapis.com", "consumer": "projects/p-1", "activationUrl": link}},
+        {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "de-DE", "message": "Nicht aktiviert."},
+    ]);
+    let disabled =
+        json!({"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "aus", "details": details}});
+    let server = Server::script(vec![Answer::json(403, &disabled)]).await;
+    let error = error_of(&all(&vertex(&server.url(), Credentials::None, limits()), ask("hi")).await);
+    assert_eq!((error.code, server.seen().len()), (ModelErrorCode::NotEnabled, 1));
+    assert!(error.hint.unwrap().contains(link));
+    assert!(error.message.contains("aiplatform.googleapis.com"));
+}
+
+#[tokio::test]
+async fn a_refused_login_is_told_by_what_was_shown() {
+    struct Withdrawn;
+    impl Mint for Withdrawn {
+        fn mint(&self) -> futures::future::BoxFuture<'_, Result<Token, SignInError>> {
+            Box::pin(async { Err(SignInError::Expired("invalid_grant".to_owned())) })
+        }
+    }
+    let server = Server::script(vec![google_error(401, "UNAUTHENTICATED", "non")]).await;
+    for (credentials, kind) in [
+        (Credentials::None, "key_missing"),
+        (Credentials::key(" k "), "bad_key"),
+        (Credentials::tokens(Counting(0.into())), "signed_out"),
+        (Credentials::tokens(Withdrawn), "signed_out"),
+    ] {
+        let error = error_of(&all(&vertex(&server.url(), credentials, limits()), ask("hi")).await);
+        assert_eq!(
+            (error.code, &error.detail.unwrap()["kind"]),
+            (ModelErrorCode::Unauthorized, &json!(kind))
+        );
+    }
+    assert_eq!(server.seen()[1].header("x-goog-api-key"), "k");
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_no_unknown_model() {
+    for body in [json!({"detail": "Not Found"}).to_string(), "404 page not found".to_owned(), String::new()] {
+        let server = Server::script(vec![Answer::of(404, "text/plain", body)]).await;
+        let error = error_of(&all(&developer(&server.url(), limits()), ask("hi")).await);
+        assert_eq!(error.detail.unwrap()["kind"], "wrong_location");
+        assert!(error.hint.unwrap().contains("address"));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let server = Server::script(vec![good()]).await;
+    let model = developer(&server.url(), limits());
+    for _ in 0..5 {
+        assert_eq!(text_of(&all(&model, ask("hi")).await), "Hello world");
+    }
+    assert_eq!((server.seen().len(), server.connections()), (5, 1));
+}

@@ -199,6 +199,15 @@ data: [DONE]
                 "calls": [{"id": "a", "name": "f", "args": "{\"x\": ", "signed": false}]}),
         },
         Case {
+            name: "llama-cpp-python: each piece in both forms, with name and id each time",
+            body: "data: {\"model\":\"toy\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null,\"function_call\":null,\"tool_calls\":null}}]}\r\n\r\n\
+                   data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":null,\"content\":null,\"function_call\":{\"name\":\"f\",\"arguments\":\"{\\\"\"},\"tool_calls\":[{\"index\":0,\"id\":\"call__0_f_1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"\"}}]}}]}\r\n\r\n\
+                   data: {\"choices\":[{\"index\":0,\"delta\":{\"function_call\":{\"name\":\"f\",\"arguments\":\"x\\\": 1}\"},\"tool_calls\":[{\"index\":0,\"id\":\"call__0_f_1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"x\\\": 1}\"}}]}}]}\r\n\r\n\
+                   data: {\"choices\":[{\"index\":0,\"finish_reason\":\"tool_calls\",\"delta\":{\"role\":null,\"content\":null,\"function_call\":null,\"tool_calls\":null}}]}\r\n\r\ndata: [DONE]\r\n\r\n",
+            says: json!({"finish": "tool_calls", "outcome": "tool_calls", "model": "toy",
+                "calls": [{"id": "call__0_f_1", "name": "f", "args": {"x": 1}, "signed": false}]}),
+        },
+        Case {
             name: "a new id with each piece of one call",
             body: "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\"\"}}]}}]}\n\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"b\",\"function\":{\"name\":\"f\",\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n",
             says: json!({"finish": "tool_calls", "outcome": "tool_calls",

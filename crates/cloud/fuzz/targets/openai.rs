@@ -1,0 +1,6 @@
+//! Bodies of this provider.
+#![no_main]
+
+mod common;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| common::read(lectern_cloud::Provider::OpenAi, input));
