@@ -3,6 +3,7 @@
 //! Invariant: opening never waits for a server or a model; what a shell asks for is answered from memory or disk.
 
 mod ahead;
+mod choice;
 mod conversations;
 mod generation;
 mod library;

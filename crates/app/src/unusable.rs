@@ -1,4 +1,4 @@
-//! Stands for a model whose file can't be used: every reply is the reason.
+//! Stands for a model that can't be used: every reply is the reason.
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -11,6 +11,7 @@ use crate::view::Problem;
 pub struct Unusable {
     info: ModelInfo,
     problem: Problem,
+    code: ModelErrorCode,
 }
 
 impl Unusable {
@@ -24,7 +25,16 @@ impl Unusable {
             vision: false,
             remote: false,
         };
-        Self { info, problem }
+        Self { info, problem, code: ModelErrorCode::BadModelFile }
+    }
+
+    /// A model of a provider, with the reason.
+    pub fn remote(info: ModelInfo, problem: Problem) -> Self {
+        let code = match problem.code.as_str() {
+            "bad_provider" | "bad_address" | "unknown_provider" | "no_project" => ModelErrorCode::BadRequest,
+            _ => ModelErrorCode::Unauthorized,
+        };
+        Self { info, problem, code }
     }
 }
 
@@ -35,7 +45,7 @@ impl ChatModel for Unusable {
 
     fn stream(&self, _: ChatRequest, _: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
         let error = ModelError {
-            code: ModelErrorCode::BadModelFile,
+            code: self.code,
             message: self.problem.message.clone(),
             hint: self.problem.hint.clone(),
             detail: None,

@@ -44,9 +44,12 @@ pub enum Command {
 /// Which model, servers and permissions a turn uses.
 #[derive(Debug, Args, Default)]
 pub struct Use {
-    /// A model by its id, or a GGUF file
+    /// A model by its id, a GGUF file, or PROVIDER/MODEL
     #[arg(long, value_name = "ID|PATH")]
     pub model: Option<String>,
+    /// Ask the model's provider at this address in place of its own
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
     /// A folder of notes, in place of the vaults in the settings; can be given more than once
     #[arg(long, value_name = "DIR")]
     pub vault: Vec<PathBuf>,

@@ -81,6 +81,7 @@ pub fn options(with: &Use) -> Result<EngineOptions, Problem> {
     }
     Ok(EngineOptions {
         model: with.model.clone(),
+        base_url: with.base_url.clone(),
         vaults: with.vault.clone(),
         mcp_config: with.mcp_config.clone(),
         rules: allowed,

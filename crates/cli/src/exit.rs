@@ -56,6 +56,16 @@ impl Exit {
             | "no_such_file"
             | "unknown_download"
             | "unknown_folder"
+            | "unknown_provider"
+            | "bad_address"
+            | "bad_provider"
+            | "bad_price"
+            | "bad_model_name"
+            | "bad_credentials"
+            | "no_login_found"
+            | "not_agreed"
+            | "not_remote"
+            | "secret_in_clear"
             | "unknown_removal" => Self::Usage,
             _ => Self::Failed,
         }

@@ -7,6 +7,7 @@ mod ask;
 mod audit;
 mod chat;
 mod debug;
+mod dialog;
 mod exit;
 mod follow;
 mod generation;

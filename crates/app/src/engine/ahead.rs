@@ -52,7 +52,7 @@ impl Engine {
         draft: String,
         cancel: CancellationToken,
     ) {
-        let model = self.model_of_run();
+        let Ok(model) = self.model_for(None, conversation.as_ref()) else { return };
         // A model that cannot be used says so when it is asked.
         let Ok(chat_model) = self.0.models.open(&model).await else { return };
         let Some(request) = self.likely_request(conversation, draft, &model, chat_model.info()) else {

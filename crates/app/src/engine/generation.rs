@@ -5,7 +5,7 @@
 use lectern_core::{ConversationId, ModelId};
 use serde_json::Value;
 
-use super::Engine;
+use super::{Engine, choice};
 use crate::generation::{self, Effective, Entry, Known, Level, Levels, all_presets, check};
 use crate::models::{self, Model, Source};
 use crate::problem::of_store;
@@ -139,9 +139,8 @@ impl Engine {
         }
     }
 
-    /// The model that answers next, loaded as was said for this run.
-    pub(super) fn model_of_run(&self) -> Model {
-        let mut model = self.state().model.clone();
+    /// A model, loaded as was said for this run.
+    pub(super) fn of_run(&self, mut model: Model) -> Model {
         let loads = |name: &String| SettingKey::named(name).is_some_and(SettingKey::reloads);
         let said = self.0.options.generation.iter().filter(|(name, _)| loads(name));
         let mut entry = model.options.entry();
@@ -228,14 +227,17 @@ impl Engine {
     }
 
     fn conversation_entry(&self, id: &ConversationId) -> Result<Entry, Problem> {
-        let text = self.0.store.conversation_settings(id).map_err(|error| of_store(&error))?;
-        // What can't be read counts for nothing; it is replaced with the next change.
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+        let mut body = self.conversation_body(id)?;
+        body.shift_remove(choice::KEY);
+        Ok(body)
     }
 
     fn keep_conversation_entry(&self, id: &ConversationId, entry: &Entry) -> Result<(), Problem> {
-        let text = (!entry.is_empty()).then(|| Value::Object(entry.clone()).to_string());
-        self.0.store.set_conversation_settings(id, text.as_deref()).map_err(|error| of_store(&error))
+        let mut body = entry.clone();
+        if let Some(model) = self.conversation_body(id)?.shift_remove(choice::KEY) {
+            body.insert(choice::KEY.to_owned(), model);
+        }
+        self.keep_conversation_body(id, &body)
     }
 }
 

@@ -6,7 +6,7 @@
 mod ask;
 mod sign;
 
-use lectern_core::{ConversationId, ModelId};
+use lectern_core::ModelId;
 use lectern_mcp::Secrets;
 
 use super::Engine;
@@ -107,11 +107,6 @@ impl Engine {
         self.change_settings(|settings| providers::change_model(settings, id, draft))??;
         self.providers_changed();
         self.model_named(id)
-    }
-
-    /// The model that answers in this conversation; none for the one that answers everywhere.
-    pub fn model_of_conversation(&self, _conversation: &ConversationId) -> Option<ModelId> {
-        None
     }
 
     fn model_named(&self, id: &ModelId) -> Result<ModelView, Problem> {

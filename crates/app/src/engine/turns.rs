@@ -27,7 +27,7 @@ impl Engine {
         self.servers_settled().await;
         let parts = self.parts(&request.text, request.prompt.as_ref(), &request.attachments).await?;
         self.stop_reading_ahead();
-        let model = self.model_of_run();
+        let model = self.model_for(request.model.as_ref(), request.conversation.as_ref())?;
         let chat_model = self.0.models.open(&model).await?;
         let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;
         let receipt = SendReceipt { conversation: turn.conversation().clone(), turn: turn.turn().clone() };

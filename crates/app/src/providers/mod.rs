@@ -4,8 +4,11 @@
 //! client; settings, views and problems never hold one.
 
 pub mod address;
+pub(crate) mod found;
+mod known;
 mod list;
 mod open;
+pub(crate) mod secret;
 mod view;
 
 use url::Url;
@@ -13,9 +16,10 @@ use url::Url;
 use crate::settings::{ProviderEntry, RemoteEntry};
 use crate::view::{Problem, ProviderId, ProviderKind, SignInKind};
 
+pub(crate) use known::{Providers, origin_of};
 pub(crate) use list::{RemovedEntry, add, add_model, change, change_model, put_back, remove};
-pub(crate) use open::Providers;
-pub(crate) use view::{Seen, provider_view};
+pub(crate) use open::of_model;
+pub(crate) use view::{Seen, provider_view, usual_facts};
 
 /// The location that is asked when none is said.
 pub const USUAL_LOCATION: &str = "global";

@@ -63,8 +63,8 @@ pub struct Agreed {
     pub path: std::path::PathBuf,
     /// `service_account` or `authorized_user`.
     pub kind: String,
-    /// The id of the client, or the service account's address.
-    pub identity: String,
+    /// SHA-256 of the file in hexadecimal.
+    pub digest: String,
 }
 
 impl ProviderEntry {

@@ -342,6 +342,16 @@ pub struct Price {
     pub currency: String,
 }
 
+impl Price {
+    /// What this cost, in the currency of the price.
+    pub fn of(&self, usage: &Usage) -> f64 {
+        let kept = usage.reused_tokens.min(usage.prompt_tokens);
+        let read = f64::from(usage.prompt_tokens - kept) * self.input;
+        let read = read + f64::from(kept) * self.cached.unwrap_or(self.input);
+        (read + f64::from(usage.generated_tokens) * self.output) / 1e6
+    }
+}
+
 /// What is particular to a remote model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "app/providers.ts")]

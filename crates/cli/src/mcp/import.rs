@@ -11,8 +11,8 @@ use lectern_app::{Engine, EngineOptions, Home};
 use serde_json::json;
 
 use super::add::pair;
-use super::dialog::{self, fits};
 use super::preview;
+use crate::dialog::{self, fits};
 use crate::exit::Exit;
 use crate::output::{aside, data};
 

@@ -4,7 +4,6 @@
 
 mod add;
 mod approve;
-mod dialog;
 mod doctor;
 mod export;
 mod import;

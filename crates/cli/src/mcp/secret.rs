@@ -10,7 +10,7 @@ use lectern_app::view::Problem;
 use lectern_app::{Engine, EngineOptions, Home, ValueKind};
 use serde_json::json;
 
-use super::dialog;
+use crate::dialog;
 use crate::exit::Exit;
 use crate::output::{data, printable};
 

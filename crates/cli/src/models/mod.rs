@@ -6,6 +6,7 @@
 mod change;
 mod download;
 mod folders;
+mod remote;
 mod show;
 mod words;
 
@@ -33,10 +34,12 @@ pub enum Models {
         #[command(flatten)]
         json: Json,
     },
-    /// Add a GGUF file; it stays where it is
+    /// Add a GGUF file, which stays where it is, or a model of a provider
     Add {
-        /// The file
+        /// The file, or PROVIDER/MODEL
         path: PathBuf,
+        #[command(flatten)]
+        said: remote::Said,
         #[command(flatten)]
         json: Json,
     },
@@ -84,6 +87,40 @@ pub enum Models {
         #[command(flatten)]
         json: Json,
     },
+    /// Ask a model one tiny question and one that needs a tool, and show what comes back
+    Test {
+        /// Its id [default: the chosen one]
+        id: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// The providers of remote models, and who is signed in there
+    Providers(Json),
+    /// Add an OpenAI-compatible endpoint: Ollama, LM Studio, vLLM, llama-server, OpenRouter, …
+    AddEndpoint(remote::AddEndpoint),
+    /// Sign in to Vertex AI or the Gemini API, or enter the key of an endpoint
+    Login(remote::Login),
+    /// Sign out of a provider; its secret is deleted
+    Logout {
+        /// Its id
+        provider: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// List the models that a provider offers
+    Available {
+        /// Its id
+        provider: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Take a provider off the list, its models and its secret
+    RemoveProvider {
+        /// Its id
+        provider: String,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Good small models that call tools
     Curated(Json),
     /// What this machine has
@@ -113,7 +150,13 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, models: Models) -> Re
         let named = Named { name: "huggingface".to_owned(), input: false, json: false };
         return secret::run(home, if remove { Secret::Remove(named) } else { Secret::Set(named) }).await;
     }
-    let engine = Engine::open(home, EngineOptions { without_servers: true, ..EngineOptions::default() })?;
+    // A model that is not on the list is tested as if it were named for this run.
+    let model = match &models {
+        Models::Test { id, .. } => id.clone(),
+        _ => None,
+    };
+    let options = EngineOptions { without_servers: true, model, ..EngineOptions::default() };
+    let engine = Engine::open(home, options)?;
     let done = act(&engine, models).await;
     engine.shutdown().await;
     done
@@ -123,7 +166,19 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
     match models {
         Models::List(Json { json }) => show::list(engine, json).await?,
         Models::Inspect { path, context, json } => show::inspect(engine, &path, context, json.json).await?,
-        Models::Add { path, json } => change::add(engine, &path, json.json)?,
+        Models::Add { path, said, json } => {
+            let named = path.to_string_lossy();
+            if !remote::add(engine, &named, &said, json.json)? {
+                change::add(engine, &path, json.json)?;
+            }
+        }
+        Models::Test { id, json } => return remote::test(engine, id, json.json).await,
+        Models::Providers(Json { json }) => remote::providers(engine, json),
+        Models::AddEndpoint(asked) => remote::add_endpoint(engine, asked).await?,
+        Models::Login(asked) => remote::login(engine, asked).await?,
+        Models::Logout { provider, json } => remote::logout(engine, &provider, json.json).await?,
+        Models::Available { provider, json } => remote::available(engine, &provider, json.json).await?,
+        Models::RemoveProvider { provider, json } => remote::remove(engine, &provider, json.json).await?,
         Models::Use { id } => change::choose(engine, &id).await?,
         Models::Show { id, json } => _ = crate::generation::show(engine, &id.as_str().into(), json.json)?,
         Models::Set { id, settings } => _ = crate::generation::set(engine, &id.as_str().into(), &settings)?,

@@ -31,6 +31,15 @@ pub fn model(model: &ModelView) -> String {
         model.advice.as_ref().and_then(pace),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
+    if let Some(remote) = &model.remote {
+        let length = model.context_length.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
+        let leaves = if remote.leaves_machine { "leaves this computer" } else { "on this computer" };
+        let (name, provider) = (&model.name, &remote.provider_name);
+        return format!(
+            "{}  {name}  {} at {provider}, {}{length} ({leaves})",
+            model.id, remote.model, remote.host
+        );
+    }
     let kind = if model.starter { "  (built in; a very small model)" } else { "" };
     format!("{}  {}  {}{kind}", model.id, model.name, facts.join(", "))
 }

@@ -15,6 +15,10 @@ mod lectern;
 mod mcp;
 mod models;
 mod permissions;
+#[cfg(target_os = "linux")]
+mod providers;
 mod servers;
+#[cfg(target_os = "linux")]
+mod session;
 mod stopping;
 mod trust;

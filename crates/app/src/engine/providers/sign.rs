@@ -4,37 +4,67 @@
 //! signed in.
 
 use std::path::Path;
+use std::time::Duration;
 
+use lectern_cloud::Limits;
+use lectern_cloud::credentials::Mint;
 use lectern_core::clock;
 use lectern_mcp::Secrets;
 
 use super::super::Engine;
 use crate::problem::of_secrets;
-use crate::secrets::Kept;
+use crate::providers::secret::Secret;
+use crate::providers::{address, address_of, found, origin_of, sign_ins};
+use crate::secrets::{Kept, variable_of};
 use crate::settings::{Login, ProviderEntry};
 use crate::view::{FoundLogin, Problem, ProviderId, ProviderView, SignIn, SignInKind, SignedIn};
+
+/// Bytes of a file of credentials at most.
+const LONGEST_FILE: u64 = 1 << 20;
+/// On such a machine the answer comes at once; elsewhere there is none.
+const MACHINE_ANSWERS: Duration = Duration::from_secs(3);
 
 impl Engine {
     /// Signs in. The credentials are looked at, not tried; [`Engine::test_model`] tries them.
     pub async fn sign_in_provider(&self, id: &ProviderId, with: SignIn) -> Result<SignedIn, Problem> {
         let entry = self.provider_entry(id)?;
-        let (kind, secret) = match with {
-            SignIn::Key { key } => (SignInKind::Key, Some(key)),
-            SignIn::ServiceAccount { json } => (SignInKind::ServiceAccount, Some(json)),
-            SignIn::ApplicationDefault { .. } => (SignInKind::ApplicationDefault, None),
-            SignIn::Metadata => (SignInKind::Metadata, None),
-            SignIn::None => (SignInKind::None, None),
+        let origin = origin_of(&entry)?;
+        let plain = || Login { account: None, project: None, agreed: None, at: clock::now() };
+        let (kind, secret, login) = match with {
+            SignIn::Key { key } => (SignInKind::Key, Some(Secret::of_key(&key, &origin)?), plain()),
+            SignIn::ServiceAccount { json } => {
+                let (secret, login) = Secret::of_service_account(&json, &origin)?;
+                (SignInKind::ServiceAccount, Some(secret), login)
+            }
+            SignIn::ApplicationDefault { path, account } => {
+                (SignInKind::ApplicationDefault, None, found::agree(Path::new(&path), account.as_deref())?)
+            }
+            SignIn::Metadata => {
+                self.ask_machine().await?;
+                (SignInKind::Metadata, None, plain())
+            }
+            SignIn::None => (SignInKind::None, None, plain()),
         };
-        let login = Login { account: None, project: None, agreed: None, at: clock::now() };
-        let kept = match secret {
-            Some(secret) => Some(self.keep_secret(&entry, secret.trim()).await?),
+        if !sign_ins(entry.kind).contains(&kind) {
+            return Err(Problem::new(
+                "bad_provider",
+                "this kind of provider can't be signed in to in this way",
+            ));
+        }
+        if kind != SignInKind::None {
+            address::fit_for_secrets(&address_of(&entry)?)?;
+        }
+        let kept = match &secret {
+            Some(secret) => Some(self.keep_secret(&entry, secret).await?),
             None => None,
         };
+        let login = Some(login).filter(|_| kind != SignInKind::None);
         let for_this_session = match kept {
-            Some(Kept::ForThisSession(reason)) => Some(of_secrets(&reason)),
+            Some(Kept::ForThisSession(reason)) => Some(no_keyring(&entry, &of_secrets(&reason))),
             Some(Kept::InKeyring) | None => None,
         };
-        let login = for_this_session.is_none().then_some(login);
+        // What lasts until Lectern ends is not written down as if it lasted.
+        let login = login.filter(|_| for_this_session.is_none());
         self.change_login(id, kind, login)?;
         Ok(SignedIn { provider: self.provider(id)?, for_this_session })
     }
@@ -45,13 +75,19 @@ impl Engine {
         id: &ProviderId,
         path: &Path,
     ) -> Result<SignedIn, Problem> {
-        let json = std::fs::read_to_string(path).map_err(|error| {
-            Problem::new(
-                "bad_credentials",
-                format!("read {}: {}", path.display(), crate::vaults::reason(&error)),
-            )
-        })?;
+        let json = Self::read_credentials(path)?;
         self.sign_in_provider(id, SignIn::ServiceAccount { json }).await
+    }
+
+    /// Reads a file of credentials that the user chose.
+    pub fn read_credentials(path: &Path) -> Result<String, Problem> {
+        let problem =
+            |reason: String| Problem::new("bad_credentials", format!("read {}: {reason}", path.display()));
+        let read = std::fs::metadata(path).and_then(|meta| match meta.len() {
+            0..=LONGEST_FILE => std::fs::read_to_string(path),
+            _ => Err(std::io::Error::other("it is too long for a file of credentials")),
+        });
+        read.map_err(|error| problem(crate::vaults::reason(&error)))
     }
 
     /// Signs out: the secret is deleted.
@@ -65,14 +101,21 @@ impl Engine {
     /// The application-default credentials of this computer, as far as they can be shown. They are used only when the
     /// user says so.
     pub fn found_login(&self) -> Option<FoundLogin> {
-        None
+        found::look(self.0.providers.environment())
     }
 
-    async fn keep_secret(&self, entry: &ProviderEntry, secret: &str) -> Result<Kept, Problem> {
-        if secret.is_empty() {
-            return Err(Problem::new("bad_credentials", "the key is empty"));
-        }
-        let kept = self.0.secrets.keep(&entry.secret_name(), secret).await;
+    /// Whether this machine has an account of its own.
+    async fn ask_machine(&self) -> Result<(), Problem> {
+        let limits = Limits { connect: MACHINE_ANSWERS, first_byte: MACHINE_ANSWERS, ..Limits::default() };
+        let token = self.0.providers.machine(limits)?.mint().await;
+        token.map(drop).map_err(|error| {
+            Problem::from_error("no_machine_account", &error)
+                .hint("This works on machines in Google's cloud only. Sign in in another way.")
+        })
+    }
+
+    async fn keep_secret(&self, entry: &ProviderEntry, secret: &Secret) -> Result<Kept, Problem> {
+        let kept = self.0.secrets.keep(&entry.secret_name(), &secret.to_text()).await;
         kept.map_err(|error| of_secrets(&error))
     }
 
@@ -86,4 +129,12 @@ impl Engine {
         self.providers_changed();
         Ok(())
     }
+}
+
+/// The secret is in memory only.
+fn no_keyring(entry: &ProviderEntry, problem: &Problem) -> Problem {
+    let variable = variable_of(&entry.secret_name()).unwrap_or_default();
+    Problem::new("no_keyring", format!("the secret is kept until Lectern ends: {}", problem.message)).hint(format!(
+        "To keep it, start a keyring (GNOME Keyring, KWallet, KeePassXC) and sign in again, or give it in the variable {variable}."
+    ))
 }
