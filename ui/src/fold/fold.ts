@@ -37,6 +37,20 @@ function apply(turn: TurnState, event: Event): TurnState {
         loading: null,
         prompt: { done: event.done, total: event.total, reused: event.reused },
       }));
+    case "retrying":
+      return onStep(turn, event, (step) => ({
+        ...step,
+        retries: [
+          ...step.retries,
+          {
+            at: event.at,
+            afterMs: event.after_ms,
+            attempt: event.attempt,
+            reason: event.reason,
+            message: event.message,
+          },
+        ],
+      }));
     case "text_delta":
       return onStep(turn, event, (step) => withDelta(step, "text", event.text, event.at));
     case "thinking_delta":

@@ -1,6 +1,6 @@
 // A turn as rows on a time axis.
 // Invariant: pure; `now` is an argument.
-import type { CallState, StepState, TurnState } from "./turn";
+import type { CallState, RetryState, StepState, TurnState } from "./turn";
 
 /** Milliseconds since 1970. Hatched from `start` to `mid`, solid from `mid` to `end`. */
 export interface Span {
@@ -12,7 +12,11 @@ export interface Span {
 export type TraceRow =
   | { readonly kind: "step"; readonly key: string; readonly span: Span; readonly step: StepState }
   | { readonly kind: "call"; readonly key: string; readonly span: Span; readonly call: CallState }
-  | { readonly kind: "notice"; readonly key: string; readonly code: string; readonly message: string };
+  | { readonly kind: "notice"; readonly key: string; readonly code: string; readonly message: string }
+  | { readonly kind: "retry"; readonly key: string; readonly retry: RetryState };
+
+/** A row that takes time, and opens to its details. */
+export type TimedRow = Extract<TraceRow, { readonly span: Span }>;
 
 export interface TraceTurn {
   readonly turn: TurnState;
@@ -26,6 +30,9 @@ export function traceOf(turn: TurnState, now: number): TraceTurn {
   const rows: TraceRow[] = [];
   for (const [position, step] of turn.steps.entries()) {
     rows.push({ kind: "step", key: `step:${turn.id}:${position}`, span: stepSpan(step, end), step });
+    for (const [index, retry] of step.retries.entries()) {
+      rows.push({ kind: "retry", key: `retry:${turn.id}:${position}:${index}`, retry });
+    }
     for (const block of step.blocks) {
       const call = block.type === "call" ? turn.calls[block.call] : undefined;
       if (call) rows.push({ kind: "call", key: `call:${turn.id}:${call.id}`, span: callSpan(call, step, end), call });
@@ -35,8 +42,8 @@ export function traceOf(turn: TurnState, now: number): TraceTurn {
       rows.push({ kind: "notice", key: `notice:${turn.id}:${index}`, code: notice.code, message: notice.message });
     }
   }
-  const starts = rows.flatMap((row) => (row.kind === "notice" ? [] : [row.span.start]));
-  const ends = rows.flatMap((row) => (row.kind === "notice" ? [] : [row.span.end]));
+  const starts = rows.flatMap((row) => ("span" in row ? [row.span.start] : []));
+  const ends = rows.flatMap((row) => ("span" in row ? [row.span.end] : []));
   const from = turn.startedAt ? Date.parse(turn.startedAt) : Math.min(end, ...starts);
   return { turn, rows, from, to: Math.max(from + 1, end, ...ends) };
 }
@@ -69,7 +76,7 @@ function latest(turn: TurnState): number {
 export function rowMatches(row: TraceRow, query: string): boolean {
   const wanted = query.trim().toLowerCase();
   if (wanted === "") return true;
-  const { span: _span, ...rest } = row.kind === "notice" ? { ...row, span: null } : row;
+  const { span: _span, ...rest } = "span" in row ? row : { ...row, span: null };
   return JSON.stringify(rest).toLowerCase().includes(wanted);
 }
 

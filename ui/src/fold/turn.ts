@@ -7,6 +7,7 @@ import type {
   FinishReason,
   Fit,
   Grant,
+  ModelErrorCode,
   Part,
   PermissionAnswer,
   Progress,
@@ -16,6 +17,7 @@ import type {
   StepStats,
   ToolResult,
   TurnOutcome,
+  Usage,
   UserMessage,
   WireDirection,
 } from "../bindings/core";
@@ -73,6 +75,16 @@ export interface CallState {
   readonly result: ToolResult | null;
 }
 
+/** The provider gave no reply; it was asked again after a pause. */
+export interface RetryState {
+  readonly at: string;
+  readonly afterMs: number;
+  /** How often it had been asked by then. */
+  readonly attempt: number;
+  readonly reason: ModelErrorCode;
+  readonly message: string;
+}
+
 export interface StepState {
   readonly index: number;
   readonly startedAt: string;
@@ -87,6 +99,7 @@ export interface StepState {
   /** When the first text, thinking or call came; null again once `stats` are there. */
   readonly firstAt: string | null;
   readonly prompt: { readonly done: number; readonly total: number; readonly reused: number } | null;
+  readonly retries: readonly RetryState[];
   readonly blocks: readonly Block[];
   readonly messageId: string | null;
   readonly model: string | null;
@@ -153,6 +166,7 @@ export function newStep(index: number, at: string, tools: readonly string[], sai
     loading: null,
     firstAt: null,
     prompt: null,
+    retries: [],
     blocks: [],
     messageId: null,
     model: null,
@@ -192,6 +206,23 @@ export function textOf(message: UserMessage | AssistantMessage): string {
     .map((part) => (part.type === "text" ? part.text : ""))
     .filter((text) => text.trim() !== "")
     .join("\n\n");
+}
+
+/** What all steps of a turn took together; null while nothing is known. Times are no part of it. */
+export function usageOf(turn: TurnState): Usage | null {
+  const known = turn.steps.flatMap((step) => (step.stats ? [step.stats.usage] : []));
+  const sum = (of: (usage: Usage) => number | undefined) => known.reduce((all, one) => all + (of(one) ?? 0), 0);
+  const usage: Usage = {
+    prompt_tokens: sum((one) => one.prompt_tokens),
+    reused_tokens: sum((one) => one.reused_tokens),
+    generated_tokens: sum((one) => one.generated_tokens),
+    ...(known.some((one) => one.thinking_tokens !== undefined)
+      ? { thinking_tokens: sum((one) => one.thinking_tokens) }
+      : {}),
+    prompt_ms: null,
+    generation_ms: null,
+  };
+  return usage.prompt_tokens + usage.generated_tokens > 0 ? usage : null;
 }
 
 export function isOver(turn: TurnState): boolean {

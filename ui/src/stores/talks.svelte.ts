@@ -8,6 +8,7 @@ import { fold } from "../fold/fold";
 import { arrival, isOver, newTurn, type TurnState } from "../fold/turn";
 import type { Host } from "../host/host";
 import { EMPTY as NO_DRAFT, joined, requestOf, saysSomething, textDraft, type Draft } from "../text/draft";
+import { Choice } from "./choice.svelte";
 import { problemOf, type Desk } from "./desk.svelte";
 
 export interface Talk {
@@ -30,6 +31,7 @@ const EMPTY: Talk = { turns: [], loading: false, problem: null };
 export class Talks {
   /** Called when a new conversation has got its id. */
   onBegun: (id: string) => void = () => {};
+  readonly choice: Choice;
   #talks = new SvelteMap<string, Talk>();
   #outgoing = new SvelteMap<string, Outgoing>();
   #queued = new SvelteMap<string, readonly Draft[]>();
@@ -44,7 +46,9 @@ export class Talks {
   constructor(
     private readonly host: Host,
     private readonly desk: Desk,
-  ) {}
+  ) {
+    this.choice = new Choice(host, desk);
+  }
 
   get(id: string): Talk {
     return this.#talks.get(id) ?? EMPTY;
@@ -81,7 +85,9 @@ export class Talks {
 
   async #load(id: string): Promise<void> {
     try {
-      const stored = turnsOf(await this.host.conversation(id));
+      const view = await this.host.conversation(id);
+      this.choice.learn(id, view.model ?? null);
+      const stored = turnsOf(view);
       // What came live in the meantime is at least as new.
       const live = new Map(this.get(id).turns.map((turn) => [turn.id, turn]));
       const turns = stored.map((turn) => {
@@ -103,23 +109,27 @@ export class Talks {
     const draft = { ...given, text: given.text.trim() };
     if (!saysSomething(draft)) return;
     if (this.busy(id)) {
-      this.#queue(id, draft);
+      // What was chosen for the next message goes with it into the queue.
+      const model = draft.model ?? (this.choice.of(id).scope === "message" ? this.choice.take(id) : undefined);
+      this.#queue(id, { ...draft, ...(model === undefined ? {} : { model }) });
       return;
     }
-    this.#outgoing.set(id, { ...draft, problem: null });
+    const { model: own, ...said } = draft;
+    const model = own ?? this.choice.take(id);
+    this.#outgoing.set(id, { ...said, ...(model === undefined ? {} : { model }), problem: null });
     const stream = this.#nextStream++;
     try {
-      const receipt = await this.host.send(requestOf(id === NEW ? null : id, draft), (events) =>
-        this.#receive(events, stream),
-      );
-      this.#sent.set(receipt.turn, draft);
+      const request = { ...requestOf(id === NEW ? null : id, said), ...(model === undefined ? {} : { model }) };
+      const receipt = await this.host.send(request, (events) => this.#receive(events, stream));
+      // Tried again, it is answered by whoever is chosen then.
+      this.#sent.set(receipt.turn, said);
       if (id === NEW) this.#begun(receipt.conversation);
       // A new conversation has got its id by now.
       const stop = this.#stopAsSoonAsKnown.delete(id) || this.#stopAsSoonAsKnown.delete(receipt.conversation);
       if (stop) await this.host.cancelTurn(receipt.turn);
     } catch (error) {
       this.#stopAsSoonAsKnown.delete(id);
-      this.#outgoing.set(id, { ...draft, problem: problemOf(error) });
+      this.#outgoing.set(id, { ...said, ...(model === undefined ? {} : { model }), problem: problemOf(error) });
     }
   }
 
@@ -138,8 +148,9 @@ export class Talks {
 
   /** Takes back a message that could not be sent. */
   dropOutgoing(id: string): Draft {
-    const { text, prompt, taken } = this.#outgoing.get(id) ?? NO_DRAFT;
+    const { text, prompt, taken, model } = this.#outgoing.get(id) ?? NO_DRAFT;
     this.#outgoing.delete(id);
+    if (model !== undefined) this.choice.putBack(id, model);
     return { text, prompt, taken };
   }
 
@@ -147,7 +158,9 @@ export class Talks {
   dropQueued(id: string): Draft {
     const [first = NO_DRAFT, ...others] = this.queued(id);
     this.#setQueued(id, others);
-    return first;
+    const { model, ...draft } = first;
+    if (model !== undefined) this.choice.putBack(id, model);
+    return draft;
   }
 
   #setQueued(id: string, drafts: readonly Draft[]): void {
@@ -183,6 +196,7 @@ export class Talks {
     if (queued.length > 0) this.#setQueued(id, queued);
     if (!this.#talks.has(id)) this.#talks.set(id, EMPTY);
     if (this.#stopAsSoonAsKnown.delete(NEW)) this.#stopAsSoonAsKnown.add(id);
+    void this.choice.begun(id).catch(() => {});
     this.onBegun(id);
     this.#afterTurn(id);
   }

@@ -12,6 +12,8 @@ export interface Draft {
   readonly text: string;
   readonly prompt: PromptRun | null;
   readonly taken: readonly Taken[];
+  /** By whom it is answered, when that was chosen for it alone and it waits in the queue. */
+  readonly model?: string;
 }
 
 export const EMPTY: Draft = { text: "", prompt: null, taken: [] };
@@ -31,11 +33,13 @@ export function taking(draft: Draft, one: Taken): Draft {
   return has ? draft : { ...draft, taken: [...draft.taken, one] };
 }
 
-/** Two as one message; none when both run a prompt, since a message runs one. */
+/** Two as one message; none when both run a prompt, since a message runs one, or when others answer them. */
 export function joined(first: Draft, second: Draft): Draft | null {
   if (first.prompt !== null && second.prompt !== null) return null;
+  if (first.model !== second.model) return null;
   const text = [first.text, second.text].filter((part) => part !== "").join("\n\n");
-  return second.taken.reduce(taking, { text, prompt: first.prompt ?? second.prompt, taken: first.taken });
+  const both = { ...first, text, prompt: first.prompt ?? second.prompt };
+  return second.taken.reduce(taking, both);
 }
 
 export function requestOf(conversation: string | null, draft: Draft): SendRequest {

@@ -25,6 +25,65 @@ const cards = (page: Page) =>
     .locator(id("tool-card"))
     .evaluateAll((all) => all.map((one) => [one.getAttribute("data-tool"), one.getAttribute("data-state")]));
 
+it("a wait for a provider counts down, and can be stopped", async () => {
+  const page = await place.open("scene=quota");
+  const waiting = page.locator(id("retrying"));
+  const seconds = async () => Number(/in (\d+) s/.exec(await waiting.innerText())?.[1]);
+  await waiting.waitFor();
+  expect(await waiting.innerText()).toContain("The model service asks to wait");
+  expect(await waiting.innerText()).toContain("attempt 3");
+  const before = await seconds();
+  expect(before).toBeLessThanOrEqual(42);
+  await eventually(seconds, (now) => expect(now).toBeLessThan(before));
+  await page.getByRole("button", { name: "Stop waiting" }).click();
+  await eventually(
+    () => page.locator(id("message-assistant")).last().innerText(),
+    (seen) => expect(seen).toContain("Stopped by you"),
+  );
+});
+
+it("an answer that broke off stays, is marked, and is tried again only by the user", async () => {
+  const page = await place.open("scene=broke-off");
+  const answer = page.locator(id("message-assistant"));
+  await page.locator(id("error")).waitFor();
+  const seen = await answer.innerText();
+  for (const part of ["in front of the opera house, where it", "This answer is incomplete.", "The answer broke off"]) {
+    expect(seen).toContain(part);
+  }
+  expect(await answer.count()).toBe(1);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await eventually(
+    () => answer.count(),
+    (count) => expect(count).toBe(2),
+  );
+});
+
+it("what has to be mended elsewhere has a link there, and the way to the provider", async () => {
+  const page = await place.open("scene=not-enabled");
+  const address =
+    "https://console.developers.google.com/apis/api/aiplatform.googleapis.com/overview?project=notes-of-lena-481516";
+  await page.getByRole("link", { name: address }).click();
+  const opened = () => page.evaluate(() => (window as unknown as { openedLinks?: string[] }).openedLinks);
+  await eventually(opened, (seen) => expect(seen).toEqual([address]));
+  await page.getByRole("button", { name: "Settings of the provider" }).click();
+  await page.locator('[data-provider="vertex"]').waitFor();
+});
+
+it("an answer says what it took, in the provider's own figures, and what that costs", async () => {
+  const page = await place.open("scene=remote&trace=1");
+  const usage = page.locator(id("turn-usage"));
+  await usage.waitFor();
+  expect(await usage.getAttribute("title")).toBe(
+    "Tokens of this answer: 3,660 tokens read, 2,048 of them known already, 192 tokens written, " +
+      "128 of them thoughts, about €0.0011",
+  );
+  expect(await page.locator(id("retry-row")).innerText()).toContain("Asked again after 0.6 s");
+  await page.locator('[data-kind="step"] button').first().click();
+  const facts = await page.locator("[role=tabpanel] dl").innerText();
+  expect(facts).toMatch(/Tokens of thinking\s+64/);
+  expect(facts).toMatch(/Tokens that were still known\s+1,024 \(56/);
+});
+
 it("a first question shows its calls and its answer with the note", async () => {
   const page = await place.open("scene=first&speed=0.3");
   await page.getByRole("button", { name: "Where did Thomas lose his hat in Norway?" }).click();

@@ -172,6 +172,60 @@ it("the model is chosen in the header; a broken file can't be", async () => {
   );
 });
 
+it("a model is chosen for a message, a conversation, or everything", async () => {
+  const page = await place.open("scene=providers", { hash: "#/c/conversation-1" });
+  const picker = page.locator(id("model-picker"));
+  const choose = async (scope: string, model: string) => {
+    await picker.click();
+    await page.locator(`[data-scope="${scope}"]`).check();
+    await page.locator(`.panel [data-model="${model}"]`).click();
+  };
+  const shows = (...parts: string[]) =>
+    eventually(
+      () => picker.innerText(),
+      (seen) => {
+        for (const part of parts) expect(seen).toContain(part);
+      },
+    );
+  const sent = () => page.evaluate(() => (window as unknown as { sent?: { model?: string }[] }).sent ?? []);
+  await shows("Gemini 3 Flash", "remote");
+  expect(await page.locator(id("leaves")).innerText()).toContain("leaves this computer");
+  await picker.click();
+  const list = await page.getByRole("dialog").innerText();
+  for (const part of ["On this computer", "Remote", "Vertex AI", "sees pictures", "1,024k context", "€0.3 / €2.5"]) {
+    expect(list).toContain(part);
+  }
+  await page.keyboard.press("Escape");
+  await choose("conversation", "starter");
+  await shows("Lectern Starter", "of this conversation");
+  expect(await page.locator(id("leaves")).count()).toBe(0);
+  await choose("message", "qwen-remote");
+  await shows("qwen3:14b", "next message only");
+  await page.locator(id("composer")).fill("Where did Thomas lose his hat?");
+  await page.keyboard.press("Enter");
+  await shows("Lectern Starter", "of this conversation");
+  await eventually(sent, (seen) => expect(seen.map(({ model }) => model)).toEqual(["qwen-remote"]));
+  // It is remembered by the app, not by the page.
+  await page.locator(id("model-picker")).click();
+  await page.locator(id("as-everywhere")).click();
+  await shows("Gemini 3 Flash");
+});
+
+it("a new conversation takes its own model along", async () => {
+  const page = await place.open("scene=providers", { hash: "#/" });
+  await page.locator(id("model-picker")).click();
+  await page.locator('[data-scope="conversation"]').check();
+  await page.locator('.panel [data-model="llama-3.2-3b"]').click();
+  await page.locator(id("composer")).fill("Hello");
+  await page.keyboard.press("Enter");
+  await eventually(
+    () => page.locator(id("model-picker")).innerText(),
+    (seen) => expect(seen).toMatch(/Llama 3\.2[^]*of this conversation/),
+  );
+  await page.locator('[data-testid="message-assistant"][data-running="false"]').waitFor();
+  expect(await page.locator(id("message-assistant")).innerText()).toContain("Llama 3.2 3B");
+});
+
 it("everything has its key", async () => {
   const page = await place.open("scene=answer");
   await page.waitForSelector("text=opera house");

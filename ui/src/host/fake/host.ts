@@ -81,6 +81,7 @@ export class FakeHost extends FakeGeneration implements Host {
     request?: SendRequest,
   ): Promise<void> {
     const player = new Player(kept.summary.id, text, pace, at, this.#speed, request && partsOf(request));
+    player.model = request?.model ?? this.models.get(kept.summary.id) ?? this.view.model;
     if (onEvents) player.listen(onEvents);
     kept.players.push(player);
     if (pace === "live") {

@@ -20,6 +20,9 @@ export class Player {
   #answers = new Map<string, (answer: PermissionAnswer) => void>();
   #replies = new Map<string, (answer: QuestionAnswer) => void>();
 
+  /** Who answers. */
+  model = MODEL;
+
   constructor(
     readonly conversation: string,
     readonly text: string,
@@ -67,7 +70,7 @@ export class Player {
       kind: "turn_started",
       message_id: nextId("message"),
       message: { parts: this.parts },
-      model: MODEL,
+      model: this.model,
     });
     try {
       const outcome = await script(this.#stage());
@@ -153,7 +156,7 @@ export class Player {
         kind: "step_finished",
         step: last.step,
         message_id: nextId("message"),
-        message: { parts: text ? [{ type: "text", text }] : [], model: MODEL, incomplete: true },
+        message: { parts: text ? [{ type: "text", text }] : [], model: this.model, incomplete: true },
         finish: "cancelled",
         stats: {
           usage: { prompt_tokens: 0, reused_tokens: 0, generated_tokens: 0, prompt_ms: null, generation_ms: null },

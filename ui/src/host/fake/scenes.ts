@@ -46,6 +46,12 @@ function now(title: string, turns: readonly ScriptedTurn[], live?: ScriptedTurn)
   return { history, current: { title, turns, ...(live ? { live } : {}) } };
 }
 
+const remoteView: Partial<AppView> = {
+  models: [...everyModel(), ...everyRemote()],
+  model: "gemini-flash",
+  providers: everyProvider(),
+};
+
 const SCENES: Readonly<Record<string, Scene>> = {
   first: { view: firstView(), history: [] },
   "no-vault": { view: { ...firstView(), vaults: [] }, history: [] },
@@ -67,9 +73,13 @@ const SCENES: Readonly<Record<string, Scene>> = {
   servers: { view: { servers: everyState }, history },
   models: { view: { models: everyModel(), model: "llama-3.2-3b", downloads: [...everyDownload] }, history },
   providers: {
-    view: { models: [...everyModel(), ...everyRemote()], model: "gemini-flash", providers: everyProvider() },
+    view: remoteView,
     history,
   },
+  remote: { ...now("A remote model", [{ ...hat, script: scripts.remoteAnswer }]), view: remoteView },
+  quota: { ...now("No quota", [hat], { ...hat, script: scripts.waitsForQuota }), view: remoteView },
+  "broke-off": { ...now("Broken off", [{ ...hat, script: scripts.brokeOff }]), view: remoteView },
+  "not-enabled": { ...now("Not switched on", [{ ...hat, script: scripts.notEnabled }]), view: remoteView },
   form: now("A ticket to Bergen", [], { text: "Book a ticket", script: questions.asks(questions.form) }),
   url: now("Sign in", [], { text: "Book a ticket", script: questions.asks(questions.address) }),
   sampling: now("A summary", [], { text: "Summarise my trip", script: questions.asks(questions.sampling) }),

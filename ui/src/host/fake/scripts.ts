@@ -265,3 +265,89 @@ export function scriptFor(text: string): Script {
   ];
   return words.find(([pattern]) => pattern.test(text))?.[1] ?? answer;
 }
+
+const MINUTE_QUOTA = "429 Resource exhausted: quota of requests per minute";
+
+/** A remote model: asked again twice, then a thought, a call, an answer, in the provider's own figures. */
+export const remoteAnswer: Script = async (stage) => {
+  const search = call("notes__search_notes", { query: "hat" });
+  stage.emit({ kind: "step_started", step: 0, tools: [] });
+  stage.emit({ kind: "retrying", after_ms: 600, attempt: 1, reason: "rate_limited", message: MINUTE_QUOTA });
+  await stage.wait(600);
+  const figures = {
+    usage: {
+      prompt_tokens: 1830,
+      reused_tokens: 1024,
+      generated_tokens: 96,
+      thinking_tokens: 64,
+      prompt_ms: null,
+      generation_ms: null,
+    },
+    first_delta_ms: 900,
+    total_ms: 1700,
+  };
+  stage.emit({ kind: "thinking_delta", text: "I should look it up." });
+  stage.emit({
+    kind: "step_finished",
+    step: 0,
+    message_id: "m0",
+    message: {
+      parts: [
+        { type: "thinking", text: "I should look it up." },
+        { type: "tool_call", ...search },
+      ],
+      model: "gemini-flash",
+      incomplete: false,
+    },
+    finish: "tool_calls",
+    stats: figures,
+  });
+  await runCall(stage, search, result(search, "Thomas lost his hat there."));
+  await step(stage, 1, { text: PLAIN_ANSWER, stats: { ...figures, first_delta_ms: 400 } });
+  return DONE;
+};
+
+/** The quota is used up for a while; it waits until the user stops it. */
+export const waitsForQuota: Script = async (stage) => {
+  stage.emit({ kind: "step_started", step: 0, tools: [] });
+  stage.emit({ kind: "retrying", after_ms: 42_000, attempt: 2, reason: "rate_limited", message: MINUTE_QUOTA });
+  return stage.forever();
+};
+
+/** The stream breaks after text was shown: it stays, and is never begun anew by itself. */
+export const brokeOff: Script = async (stage) => {
+  const text = "Thomas lost his hat in front of the opera house, where it";
+  stage.emit({ kind: "step_started", step: 0, tools: [] });
+  stage.emit({ kind: "text_delta", text });
+  stage.emit({
+    kind: "step_finished",
+    step: 0,
+    message_id: "m0",
+    message: { parts: [{ type: "text", text }], model: "gemini-flash", incomplete: true },
+    finish: "failed",
+    stats: stats(800, 0, 12),
+  });
+  return {
+    type: "failed",
+    error: {
+      code: { type: "model", model: "incomplete" },
+      message: "the reply of aiplatform.googleapis.com broke off",
+      hint: null,
+      detail: null,
+    },
+  };
+};
+
+/** Something has to be switched on elsewhere; the way there is a link. */
+export const notEnabled: Script = async (stage) => {
+  stage.emit({ kind: "step_started", step: 0, tools: [] });
+  return {
+    type: "failed",
+    error: {
+      code: { type: "model", model: "not_enabled" },
+      message: "the Vertex AI API is not enabled for the project `notes-of-lena-481516`",
+      hint: "Switch it on at https://console.developers.google.com/apis/api/aiplatform.googleapis.com/overview?project=notes-of-lena-481516, wait a few minutes, then try again.",
+      detail: { status: "PERMISSION_DENIED", reason: "SERVICE_DISABLED" },
+    },
+  };
+};
