@@ -324,14 +324,19 @@ impl Models {
     /// The model ready to be asked. Its file is loaded with the first question; a file that can't be used is an error
     /// of that turn, so that the question is kept.
     pub async fn open(&self, model: &Model) -> Result<Arc<dyn ChatModel>, Problem> {
+        let file = match &model.source {
+            Source::File(path) => Some(path.clone()),
+            Source::Starter => None,
+            // A keyring may wait for its user; no other model waits with it.
+            Source::Remote(remote) => return Ok(self.providers.open(model, remote).await),
+        };
         let mut loaded = self.loaded.lock().await;
         if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of.loads_like(model)) {
             return Ok(fitted(Arc::clone(open)));
         }
-        let path = match &model.source {
-            Source::File(path) => path.clone(),
-            Source::Starter => self.installed_starter().await?,
-            Source::Remote(remote) => return Ok(self.providers.open(model, remote).await),
+        let path = match file {
+            Some(path) => path,
+            None => self.installed_starter().await?,
         };
         let options = LocalOptions { cache: cache_options(&self.home), ..model.alone().local() };
         let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {

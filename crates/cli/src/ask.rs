@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lectern_app::view::{Problem, ServerState};
 use lectern_app::{Engine, EngineOptions, Home, rules};
-use lectern_core::{Event, ServerId, TurnOutcome};
+use lectern_core::{ConversationId, Event, ServerId, TurnOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Ask, Use};
@@ -35,13 +35,14 @@ async fn one_question(
     if !ready(engine, cancel).await {
         return Ok(Exit::Cancelled);
     }
-    let conversation = ask.with.conversation.clone().map(Into::into);
-    let receipt = engine.send(mention::read(&text, conversation, &server_ids(engine))?).await?;
+    let conversation: Option<ConversationId> = ask.with.conversation.clone().map(Into::into);
+    let receipt = engine.send(mention::read(&text, conversation.clone(), &server_ids(engine))?).await?;
     let asker = People::of(&ask.with);
     let outcome = if ask.json {
         follow::turn(engine, &receipt, &mut JsonLines, asker, cancel).await?
     } else {
-        let mut printer = Printer::new(io::stdout(), io::stderr(), Style::of_stderr());
+        let price = engine.price_of_answers(conversation.as_ref());
+        let mut printer = Printer::new(io::stdout(), io::stderr(), Style::of_stderr()).priced(price);
         let outcome = follow::turn(engine, &receipt, &mut printer, asker, cancel).await?;
         say_how_to_go_on(ask, &receipt.conversation.0, &outcome);
         outcome

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
+use lectern_app::view::Price;
 use lectern_core::{
     Event, EventKind, Progress, StepStats, Timestamp, ToolCall, ToolCallId, ToolName, ToolOutcome,
     ToolResult, TurnOutcome,
@@ -27,6 +28,8 @@ pub struct Printer<O, E> {
     loading_said: bool,
     running: HashMap<ToolCallId, ToolName>,
     steps: Vec<StepStats>,
+    /// What the user says that the model costs.
+    price: Option<Price>,
 }
 
 /// How the terminal may be used.
@@ -66,7 +69,14 @@ impl<O: Write, E: Write> Printer<O, E> {
             loading_said: false,
             running: HashMap::new(),
             steps: Vec::new(),
+            price: None,
         }
+    }
+
+    /// With what the model costs.
+    pub fn priced(mut self, price: Option<Price>) -> Self {
+        self.price = price;
+        self
     }
 
     /// Prints what one event says. An error means that nobody reads any more.
@@ -199,8 +209,15 @@ impl<O: Write, E: Write> Printer<O, E> {
         let steps = self.steps.len();
         let plural = if steps == 1 { "" } else { "s" };
         let share = (reused * 100).checked_div(prompt).unwrap_or(0);
+        let thinking = sum(|stats| stats.usage.thinking_tokens.unwrap_or(0));
+        let thinking = if thinking > 0 { format!(" ({thinking} thinking)") } else { String::new() };
+        let money = self.price.as_ref().map(|price| {
+            let amount: f64 = self.steps.iter().map(|stats| price.of(&stats.usage)).sum();
+            format!(", {amount:.4} {}", one_line(&price.currency, 8))
+        });
         format!(
-            "{steps} step{plural}, {prompt} tokens read ({share} % reused), {written} written, {seconds:.1} s"
+            "{steps} step{plural}, {prompt} tokens read ({share} % reused), {written} written{thinking}, {seconds:.1} s{}",
+            money.unwrap_or_default()
         )
     }
 

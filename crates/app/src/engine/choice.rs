@@ -6,9 +6,9 @@ use lectern_core::{ConversationId, ModelId};
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::models::{self, Model};
+use crate::models::{self, Model, Source};
 use crate::problem::of_store;
-use crate::view::Problem;
+use crate::view::{Price, Problem};
 
 /// Where the choice stands among a conversation's settings, which have names of their own.
 pub(super) const KEY: &str = "model";
@@ -20,6 +20,14 @@ impl Engine {
         let body = self.conversation_body(conversation).ok()?;
         let id: ModelId = body.get(KEY)?.as_str()?.into();
         self.listed_models(&self.state()).into_iter().find(|model| model.id == id).map(|model| model.id)
+    }
+
+    /// What the model that answers next costs, if the user said so.
+    pub fn price_of_answers(&self, conversation: Option<&ConversationId>) -> Option<Price> {
+        match self.model_for(None, conversation).ok()?.source {
+            Source::Remote(remote) => remote.entry.price,
+            Source::Starter | Source::File(_) => None,
+        }
     }
 
     /// Chooses the model of a conversation; none for the one that answers everywhere. A running turn goes on with the

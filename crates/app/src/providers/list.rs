@@ -199,3 +199,76 @@ fn check_price(price: Option<&Price>) -> Result<(), Problem> {
 fn free_id(settings: &Settings, stem: &str) -> ModelId {
     ModelId(free_named(stem, "model", |id| is_taken(settings, id)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{ModelFacts, ProviderOptions};
+
+    fn draft(kind: ProviderKind, base_url: Option<&str>) -> ProviderDraft {
+        ProviderDraft {
+            kind,
+            name: None,
+            project: None,
+            location: None,
+            base_url: base_url.map(str::to_owned),
+            sign_in: None,
+            options: ProviderOptions::default(),
+        }
+    }
+
+    fn model(provider: &ProviderId, model: &str) -> RemoteDraft {
+        let facts = ModelFacts::default();
+        RemoteDraft { provider: provider.clone(), model: model.to_owned(), name: None, price: None, facts }
+    }
+
+    #[test]
+    fn another_address_ends_the_login_and_another_name_does_not() {
+        let mut settings = Settings::default();
+        let kind = ProviderKind::OpenaiCompatible;
+        let key = |base| ProviderDraft { sign_in: Some(SignInKind::Key), ..draft(kind, Some(base)) };
+        let id = add(&mut settings, key("https://h.example/v1")).unwrap().id;
+        let at = lectern_core::clock::now();
+        let login = crate::settings::Login { account: None, project: None, agreed: None, at };
+        settings.providers[0].login = Some(login);
+        let named = ProviderDraft { name: Some("mine".into()), ..key("https://h.example/v2") };
+        assert!(change(&mut settings, &id, named).unwrap().login.is_some());
+        assert!(change(&mut settings, &id, key("https://other.example/v1")).unwrap().login.is_none());
+        let problem = change(&mut settings, &id, key("http://other.example/v1")).unwrap_err();
+        assert_eq!(problem.code, "secret_in_clear");
+    }
+
+    #[test]
+    fn a_removed_provider_takes_its_models_along_and_brings_them_back() {
+        let mut settings = Settings::default();
+        let id = add(&mut settings, draft(ProviderKind::Gemini, None)).unwrap().id;
+        let other = add(&mut settings, draft(ProviderKind::Gemini, None)).unwrap().id;
+        assert_eq!((id.0.as_str(), other.0.as_str()), ("gemini", "gemini-2"));
+        let entry = add_model(&mut settings, model(&id, "gemini-3.5-flash")).unwrap();
+        assert_eq!(add_model(&mut settings, model(&id, "gemini-3.5-flash")).unwrap(), entry);
+        add_model(&mut settings, model(&other, "gemini-3.5-flash")).unwrap();
+        settings.model = Some(entry.id.clone());
+        let before = settings.clone();
+        let removed = remove(&mut settings, &id).unwrap();
+        assert_eq!((settings.providers.len(), settings.models.len(), &settings.model), (1, 1, &None));
+        put_back(&mut settings, removed);
+        assert_eq!(settings.model, before.model);
+        assert_eq!((settings.providers.len(), settings.models.len()), (2, 2));
+    }
+
+    #[test]
+    fn what_would_be_a_part_of_an_address_is_looked_at() {
+        let mut settings = Settings::default();
+        let vertex = draft(ProviderKind::Vertex, None);
+        for (project, location) in [("p/../q", "us"), ("p", "evil.com/"), ("P", "us")] {
+            let draft = ProviderDraft {
+                project: Some(project.into()),
+                location: Some(location.into()),
+                ..vertex.clone()
+            };
+            assert_eq!(add(&mut settings, draft).unwrap_err().code, "bad_provider");
+        }
+        assert!(add(&mut settings, draft(ProviderKind::OpenaiCompatible, None)).is_err());
+        assert!(settings.providers.is_empty());
+    }
+}

@@ -92,3 +92,6 @@ pub(crate) fn unknown(id: &ProviderId) -> Problem {
     Problem::new("unknown_provider", format!("there is no provider `{id}`"))
         .hint("`lectern models providers` shows them.")
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,7 @@ struct Inner {
     variable: Variable,
 }
 
-type Variable = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub(crate) type Variable = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 type Job = Box<dyn FnOnce(&mut Door) + Send>;
 type Open = Box<dyn Fn() -> Result<Arc<CredentialStore>, Error> + Send>;
 
@@ -81,7 +81,7 @@ impl Keyring {
         Self(Arc::new(Inner { memory: Mutex::default(), jobs, variable }))
     }
 
-    fn without(reason: SecretsError, variable: Variable) -> Self {
+    pub(crate) fn without(reason: SecretsError, variable: Variable) -> Self {
         Self(Arc::new(Inner { memory: Mutex::default(), jobs: Err(reason), variable }))
     }
 
@@ -116,11 +116,6 @@ impl Keyring {
             }
         })
         .await
-    }
-
-    /// The variable that holds a secret, when one does.
-    pub fn variable_with(&self, name: &str) -> Option<String> {
-        self.overriding(name).and_then(|_| variable_of(name))
     }
 
     /// The value of a variable of the environment, unless it is empty.

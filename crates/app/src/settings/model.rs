@@ -168,3 +168,27 @@ impl ModelOptions {
         *self == Self::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sources_are_read_and_written_as_they_were() {
+        let text = r#"[{"id":"m","path":"/m.gguf","draft":"/d.gguf"},{"id":"r","remote":{"provider":"p","model":"g/x",
+            "price":{"input":0.3,"output":2.5,"currency":"EUR"},"facts":{"tools":false},"colour":"blue"},"tool_mode":"prompted"}]"#;
+        let entries: Vec<ModelEntry> = serde_json::from_str(text).unwrap();
+        assert_eq!(entries[0].path(), Some(Path::new("/m.gguf")));
+        assert_eq!(entries[1].remote().unwrap().facts.tools, Some(false));
+        let written: Value = serde_json::to_value(&entries).unwrap();
+        assert_eq!(written, serde_json::from_str::<Value>(text).unwrap());
+    }
+
+    #[test]
+    fn a_model_has_one_source() {
+        for text in [r#"{"id":"m"}"#, r#"{"id":"m","path":"/m","remote":{"provider":"p","model":"x"}}"#] {
+            let error = serde_json::from_str::<ModelEntry>(text).unwrap_err().to_string();
+            assert!(error.contains("the model `m` has"), "{error}");
+        }
+    }
+}

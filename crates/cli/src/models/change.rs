@@ -53,12 +53,12 @@ pub async fn rm(engine: &Engine, rm: Rm) -> Result<(), Problem> {
         words::json(&removed);
         return Ok(());
     }
-    match removed.file_deleted {
-        true => {
-            line(&format!("removed {id} and its file ({}, free in a day)", bytes(removed.freed)));
-        }
-        false => line(&format!("removed {id}; its file stays")),
-    }
+    let file = match (removed.model.remote.is_some(), removed.file_deleted) {
+        (true, _) => String::new(),
+        (false, true) => format!(" and its file ({}, free in a day)", bytes(removed.freed)),
+        (false, false) => "; its file stays".to_owned(),
+    };
+    line(&format!("removed {id}{file}"));
     line(&format!("bring it back: lectern models rm --undo {}", removed.token));
     Ok(())
 }

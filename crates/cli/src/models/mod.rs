@@ -151,10 +151,7 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, models: Models) -> Re
         return secret::run(home, if remove { Secret::Remove(named) } else { Secret::Set(named) }).await;
     }
     // A model that is not on the list is tested as if it were named for this run.
-    let model = match &models {
-        Models::Test { id, .. } => id.clone(),
-        _ => None,
-    };
+    let model = if let Models::Test { id, .. } = &models { id.clone() } else { None };
     let options = EngineOptions { without_servers: true, model, ..EngineOptions::default() };
     let engine = Engine::open(home, options)?;
     let done = act(&engine, models).await;
