@@ -6,6 +6,7 @@ mod garbage;
 mod gemini;
 mod google;
 mod openai;
+mod real_server;
 mod recorded;
 mod support;
 mod vendors;
