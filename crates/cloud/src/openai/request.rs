@@ -225,11 +225,9 @@ fn image(blob: &Blob) -> Value {
 fn assistant(said: &AssistantMessage, names: &Names) -> Value {
     let text = said.text();
     let calls: Vec<Value> = said.tool_calls().map(|call| call_of(call, names)).collect();
+    // An empty text beside calls, not null: llama-cpp-python refuses null, and nobody refuses the text.
     let mut out = json!({ "role": "assistant", "content": text });
     if !calls.is_empty() {
-        if text.is_empty() {
-            out["content"] = Value::Null;
-        }
         out["tool_calls"] = Value::Array(calls);
     }
     out

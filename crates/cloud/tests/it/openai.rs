@@ -224,7 +224,7 @@ async fn a_request_has_what_was_set_and_history_in_its_order() {
                 {"role": "system", "content": "S"},
                 {"role": "user", "content": [
                     {"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]},
-                {"role": "assistant", "content": null, "tool_calls": [
+                {"role": "assistant", "content": "", "tool_calls": [
                     {"id": "c1", "type": "function", "function": {"name": "see", "arguments": "{\"q\":1}"}}]},
                 {"role": "tool", "tool_call_id": "c1", "content": "seen"},
                 {"role": "user", "content": [
