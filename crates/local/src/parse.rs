@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::grammar::{TAGGED_ARGUMENT, with_plain_types};
 use crate::native::{Applied, Format, NativeError, ParsedCall, ParsedMessage, Templates};
 use crate::prompted::{TextCall, before_tag, parse_free_text};
 use crate::worker::schemas::{Detail, with_detail};
@@ -68,6 +69,10 @@ pub(crate) fn format_with(templates: &Templates, tools: &[Value]) -> Result<(App
     let mut refused = None;
     for detail in Detail::ALL {
         match templates.apply(&probe(&with_detail(tools, detail))) {
+            // Between tags the parser has to know what is text.
+            Ok((applied, _)) if applied.grammar.contains(TAGGED_ARGUMENT) => {
+                return templates.apply(&probe(&with_plain_types(tools, false)));
+            }
             Ok(applied) => return Ok(applied),
             Err(error) => refused = refused.or(Some(error)),
         }

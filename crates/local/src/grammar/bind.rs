@@ -24,12 +24,12 @@ pub(crate) struct Bound {
 }
 
 /// The tools that a grammar is made for.
-struct Callable<'a> {
-    name: &'a str,
-    schema: &'a Value,
+pub(super) struct Callable<'a> {
+    pub(super) name: &'a str,
+    pub(super) schema: &'a Value,
 }
 
-fn callables(tools: &[Value]) -> Vec<Callable<'_>> {
+pub(super) fn callables(tools: &[Value]) -> Vec<Callable<'_>> {
     let mut seen = HashSet::new();
     tools
         .iter()
@@ -130,7 +130,7 @@ pub(crate) fn bind(grammar: &str, tools: &[Value]) -> Option<Bound> {
     Some(bound)
 }
 
-fn owned((name, body): (&str, &str)) -> (String, String) {
+pub(super) fn owned((name, body): (&str, &str)) -> (String, String) {
     (name.to_owned(), body.to_owned())
 }
 
@@ -271,7 +271,7 @@ fn closing(text: &str, close: char) -> usize {
 }
 
 /// The rules that are of use, `root` first.
-fn reachable(lines: &[(String, String)]) -> String {
+pub(super) fn reachable(lines: &[(String, String)]) -> String {
     let bodies: HashMap<&str, &str> =
         lines.iter().map(|(name, body)| (name.as_str(), body.as_str())).collect();
     let (mut seen, mut open) = (HashSet::from(["root"]), vec!["root"]);
@@ -294,7 +294,7 @@ fn reachable(lines: &[(String, String)]) -> String {
 }
 
 /// As llama.cpp writes a name into its grammars.
-fn rule_name(name: &str) -> String {
+pub(super) fn rule_name(name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {
         let kept = if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '-' };

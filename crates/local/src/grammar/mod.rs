@@ -15,9 +15,11 @@ mod object;
 mod pattern;
 mod schema;
 mod string;
+mod tagged;
 
 pub(crate) use bind::{Bound, bind, one_json_call, tagged_json_calls};
 pub(crate) use schema::for_value;
+pub(crate) use tagged::{TAGGED_ARGUMENT, bind_tagged, with_plain_types};
 
 #[cfg(test)]
 use {

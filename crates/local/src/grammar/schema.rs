@@ -75,7 +75,7 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(rules: &'a mut Rules, root: &'a Value) -> Self {
+    pub(super) fn new(rules: &'a mut Rules, root: &'a Value) -> Self {
         Self {
             rules,
             root,
@@ -396,7 +396,7 @@ fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
 }
 
 /// The types that a schema names, or that its keywords are about.
-fn types_of(schema: &Map<String, Value>) -> Vec<&str> {
+pub(super) fn types_of(schema: &Map<String, Value>) -> Vec<&str> {
     const ABOUT: [(&str, &[&str]); 4] = [
         (
             "object",

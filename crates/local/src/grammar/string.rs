@@ -9,6 +9,8 @@ use super::schema::{Compiler, Impossible};
 const BLOCK: u64 = 256;
 /// A least length beyond this is left open.
 const LONGEST_LEAST: u64 = 1000;
+/// Characters of a text between tags that end none.
+const PLAIN: &str = "[^<>\x5B\x5D\x00-\x1F\x7F]";
 /// Larger patterns are left open.
 const LARGEST_PATTERN: usize = 6000;
 
@@ -65,6 +67,27 @@ impl Compiler<'_> {
         }
         let body = self.letters(least, most);
         Ok(self.rules.add(format!("\"\\\"\" {body} \"\\\"\"")))
+    }
+
+    /// The rule for a text that stands as it is, without quotes. None when nothing holds it but what cannot be said.
+    pub(super) fn text_rule(&mut self, schema: &Map<String, Value>) -> Option<String> {
+        if schema.contains_key("minLength") || schema.contains_key("maxLength") {
+            self.leave_open("the length of a text");
+        }
+        let (held, key) = match (schema.get("pattern"), schema.get("format")) {
+            (Some(Value::String(pattern)), _) => {
+                let held = pattern::translate(pattern, 0, None).map(|held| held.body);
+                // What JSON escapes would stand there escaped.
+                let plain = |body: &String| !body.contains('\\') && body.len() <= LARGEST_PATTERN;
+                (held.filter(plain).map(|body| body.replace(pattern::ANY, PLAIN)), "pattern")
+            }
+            (_, Some(Value::String(format))) => (known_format(format), "format"),
+            _ => return None,
+        };
+        if held.is_none() {
+            self.leave_open(key);
+        }
+        Some(self.rules.add(held?))
     }
 
     /// So many characters.

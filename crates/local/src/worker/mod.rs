@@ -9,6 +9,7 @@ mod advance;
 mod ahead;
 mod asked;
 mod backends;
+mod calls;
 mod cells;
 mod constraint;
 mod continuity;

@@ -8,12 +8,13 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 use serde_json::{Value, json};
 
+use super::calls::json_force;
 use super::images::{Images, Stretch};
 use super::placed::Told;
 use super::protect::{Protector, cut};
 use super::schemas::{Detail, with_detail};
 use super::slots::Slot;
-use crate::grammar::{Bound, bind, for_value, one_json_call, tagged_json_calls};
+use crate::grammar::{Bound, for_value};
 use crate::native::{Applied, Format, NativeError, Templates};
 use crate::protocol::{Answer, Choice, Generate, WorkerError};
 
@@ -60,7 +61,7 @@ impl Prompt {
         !foreign && self.preserved.contains(&token)
     }
 
-    fn hold(&mut self, bound: Bound) {
+    pub(super) fn hold(&mut self, bound: Bound) {
         for name in &bound.loose {
             self.notes
                 .push(format!("no grammar can be made of the schema of `{name}`; any arguments are taken"));
@@ -86,8 +87,6 @@ pub(super) enum Force {
 
 /// Marks the reply whose end is looked for. A private-use character, like the mark of typed tokens.
 const REPLY_MARK: char = '\u{10ff02}';
-/// How a call begins in formats that are nothing but JSON: at the start of the reply.
-const JSON_CALL: &str = r#"^\s*(\{\s*"(?:name|type)"\s*:)"#;
 
 impl<'model> Renderer<'model> {
     /// For a model, with a template in place of its own.
@@ -228,81 +227,7 @@ impl<'model> Renderer<'model> {
         }
     }
 
-    /// Holds the reply to a call. The prompt itself stays as it is, with all tools.
-    fn force(
-        &self,
-        prompt: &mut Prompt,
-        request: &Generate,
-        detail: Detail,
-        body: impl Fn(&[Value], &str) -> Value,
-    ) -> Result<(), WorkerError> {
-        let callable = callable(&request.tools, &request.choice);
-        let stubs = with_stubs(&callable);
-        let (lazy, _) = self.apply(&body(&stubs, "auto"))?;
-        let (strict, format) = self.apply(&body(&stubs, "required"))?;
-        let bound = bind(&strict.grammar, &with_detail(&callable, detail));
-        match (bound, call_rule(&lazy, &strict)) {
-            (Some(bound), Some(rule)) => {
-                prompt.hold(bound);
-                prompt.force = Some(Force::Rule(rule));
-                prompt.preserved = self.single_tokens(&strict.preserved_tokens);
-                (prompt.format, prompt.stops) = (format, strict.additional_stops);
-            }
-            (Some(_) | None, _) => prompt.force = Some(json_force(request)?),
-        }
-        Ok(())
-    }
-
-    /// Holds calls to the tools, once the model begins one.
-    fn offer(
-        &self,
-        prompt: &mut Prompt,
-        request: &Generate,
-        detail: Detail,
-        body: impl Fn(&[Value], &str) -> Value,
-    ) -> Result<(), WorkerError> {
-        let tools = with_detail(&request.tools, detail);
-        let stubs = with_stubs(&tools);
-        let (lazy, format) = self.apply(&body(&stubs, "auto"))?;
-        if let Some(bound) = bind(&lazy.grammar, &tools) {
-            prompt.hold(bound);
-            self.take_format(prompt, &lazy, format);
-            return Ok(());
-        }
-        if lazy.grammar.is_empty() {
-            // The template tells no beginning of a call apart from text; its calls are JSON at the start.
-            let (strict, _) = self.apply(&body(&stubs, "required"))?;
-            if let (Some(bound), Some(rule)) = (bind(&strict.grammar, &tools), call_rule(&strict, &strict)) {
-                prompt.hold(bound);
-                (prompt.lazy_root, prompt.trigger) = (Some(rule), Some(JSON_CALL.to_owned()));
-                self.take_format(prompt, &lazy, format);
-                return Ok(());
-            }
-        }
-        // In other formats the parser has to know the types of the arguments.
-        let (lazy, format) = self.apply(&body(&tools, "auto"))?;
-        self.take_format(prompt, &lazy, format);
-        Ok(())
-    }
-
-    /// The same for tools that the messages describe.
-    fn offer_described(&self, prompt: &mut Prompt, request: &Generate, detail: Detail) {
-        if request.choice == Choice::None {
-            return;
-        }
-        let tools = with_detail(&request.described, detail);
-        if let Some(bound) = tagged_json_calls(&tools, "<tool_call>", "</tool_call>") {
-            prompt.hold(bound);
-            prompt.trigger = Some("(<tool_call>)".to_owned());
-        }
-    }
-
-    fn take_format(&self, prompt: &mut Prompt, applied: &Applied, format: Format) {
-        prompt.preserved = self.single_tokens(&applied.preserved_tokens);
-        (prompt.format, prompt.stops) = (format, applied.additional_stops.clone());
-    }
-
-    fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {
+    pub(super) fn apply(&self, body: &Value) -> Result<(Applied, Format), WorkerError> {
         self.templates.apply(body).map_err(|error| WorkerError::Refused {
             reason: format!("the model's chat template refuses the conversation: {error}"),
         })
@@ -393,18 +318,11 @@ impl<'model> Renderer<'model> {
         self.tokenize(&self.protector.protect(text))
     }
 
-    fn single_tokens(&self, texts: &[String]) -> HashSet<LlamaToken> {
+    pub(super) fn single_tokens(&self, texts: &[String]) -> HashSet<LlamaToken> {
         let vocab = self.model.vocab();
         let tokens = texts.iter().map(|text| vocab.tokenize(text.as_bytes(), false, true));
         tokens.filter(|tokens| tokens.len() == 1).flatten().collect()
     }
-}
-
-/// The tools that may be called when a call is forced.
-fn callable(tools: &[Value], choice: &Choice) -> Vec<Value> {
-    let Choice::Tool(name) = choice else { return tools.to_vec() };
-    let named = |tool: &&Value| tool.pointer("/function/name").and_then(Value::as_str) == Some(name);
-    tools.iter().filter(named).cloned().collect()
 }
 
 /// Puts the mark into a reply, behind everything that may hold text of its own but the arguments of the last
@@ -426,58 +344,10 @@ fn mark(reply: &mut Value) -> Option<usize> {
     }
 }
 
-/// Holds any model to one call, written as JSON.
-pub(super) fn json_force(request: &Generate) -> Result<Force, WorkerError> {
-    let tools = if request.tools.is_empty() { &request.described } else { &request.tools };
-    let bound = one_json_call(&callable(tools, &request.choice));
-    bound.map(|bound| Force::Json(bound.text)).ok_or_else(|| WorkerError::Refused {
-        reason: "the tool that must be called is not offered".to_owned(),
-    })
-}
-
 fn json_grammar(schema: &Value) -> Result<String, WorkerError> {
     for_value(schema).ok_or_else(|| WorkerError::Refused {
         reason: "no value fits the schema of the answer, so no grammar can be made of it".to_owned(),
     })
-}
-
-/// The tools without arguments: what is around the arguments does not depend on them.
-fn with_stubs(tools: &[Value]) -> Vec<Value> {
-    let mut seen = HashSet::new();
-    let mut out = tools.to_vec();
-    out.retain(|tool| seen.insert(tool.pointer("/function/name").cloned()));
-    for parameters in out.iter_mut().filter_map(|tool| tool.pointer_mut("/function/parameters")) {
-        *parameters = json!({ "type": "object", "properties": {} });
-    }
-    out
-}
-
-/// The rule for a call itself, without text before it: one of those that a lazy grammar begins with, the one for a
-/// single call first. None when the reply begins inside the model's reasoning, which has to end first.
-fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
-    let start = strict.generation_prompt.trim_end();
-    if !strict.thinking_start_tag.is_empty() && start.ends_with(&strict.thinking_start_tag) {
-        return None;
-    }
-    let is_name = |rule: &&str| {
-        !rule.is_empty() && rule.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
-    };
-    let defined = |rule: &&str| {
-        strict
-            .grammar
-            .lines()
-            .any(|line| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with(" ::=")))
-    };
-    let root = |applied: &Applied| {
-        applied.grammar.lines().find_map(|line| line.strip_prefix("root ::= ").map(str::to_owned))
-    };
-    let Some(begins) = root(lazy) else {
-        // A format without a trigger: the call stands at the end of what must be said.
-        let whole = root(strict)?;
-        return whole.split_whitespace().next_back().filter(is_name).filter(defined).map(str::to_owned);
-    };
-    let rules = begins.split('|').map(str::trim);
-    rules.filter(is_name).filter(defined).min_by_key(|rule| rule.len()).map(str::to_owned)
 }
 
 /// Texts that mean more than themselves: control tokens, and markers that the template uses. Other tokens that a
@@ -505,6 +375,7 @@ mod tests {
     use lectern_test_gguf::CHATML_TOOLS;
 
     use super::*;
+    use crate::worker::calls::call_rule;
 
     #[test]
     fn a_forced_call_begins_with_the_call() {

@@ -110,10 +110,10 @@ fn opened(schema: &Value) -> Value {
         let kind =
             known.filter(|kind| ["string", "number", "integer", "boolean", "array", "object"].contains(kind));
         let said = property.get("description").and_then(Value::as_str);
-        // Some templates fail over every list.
+        // Some templates fail over every list, others over what has no type.
         let open = match (kind.unwrap_or("string"), said) {
             ("array", said) => {
-                json!({ "description": format!("A list. {}", said.unwrap_or_default()).trim() })
+                json!({ "type": "string", "description": format!("A list. {}", said.unwrap_or_default()).trim() })
             }
             (kind, Some(said)) => json!({ "type": kind, "description": said }),
             (kind, None) => json!({ "type": kind }),
@@ -178,7 +178,10 @@ mod tests {
         );
         let open = with_detail(&tools, Detail::Open);
         assert_eq!(open[0]["function"]["parameters"]["required"], json!(["a"]));
-        assert_eq!(open[0]["function"]["parameters"]["properties"]["d"], json!({ "description": "A list." }));
+        assert_eq!(
+            open[0]["function"]["parameters"]["properties"]["d"],
+            json!({ "type": "string", "description": "A list." })
+        );
         let bare = with_detail(&tool(json!({ "properties": { "a": { "type": "array" } } })), Detail::Simple);
         assert_eq!(bare[0]["function"]["parameters"]["properties"]["a"]["items"], json!({}));
     }

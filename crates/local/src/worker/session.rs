@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::model::LlamaModel;
 
 use super::asked::Asked;
+use super::calls::json_force;
 use super::cells::{is_cell, position};
 use super::constraint::{held_prompt, sampler_of};
 use super::draft::Draft;
@@ -16,7 +17,7 @@ use super::images::Images;
 use super::keep::Keep;
 use super::output::{Abort, Output};
 use super::pieces::PieceStream;
-use super::prompt::{Force, Prompt, Renderer, json_force};
+use super::prompt::{Force, Prompt, Renderer};
 use super::reply::{Reply, Written};
 use super::schemas::Detail;
 use super::sight::batch_for;

@@ -20,6 +20,7 @@ mod speculation;
 mod speed;
 mod starter;
 mod support;
+mod tagged;
 mod templates;
 mod toolsets;
 mod turns;
