@@ -1,6 +1,14 @@
 // All stores of the window, and the actions that touch more than one of them.
 import { getContext, setContext } from "svelte";
-import type { DownloadView, HardwareView, Problem, ProviderView, RemovedModel, SignIn } from "../bindings/app";
+import type {
+  DownloadView,
+  HardwareView,
+  Problem,
+  ProviderView,
+  RemovedModel,
+  SignedIn,
+  SignIn,
+} from "../bindings/app";
 import type { Host } from "../host/host";
 import { language, t } from "../i18n/i18n.svelte";
 import type { Draft } from "../text/draft";
@@ -145,10 +153,16 @@ export class Lectern {
   /** Signs in with what was typed before there was a page of the provider; that page says what came of it. */
   async signIn(provider: string, sign: SignIn): Promise<void> {
     try {
-      await this.host.signInProvider(provider, sign);
+      this.signedIn(await this.host.signInProvider(provider, sign));
     } catch (error) {
       this.#refusedSignIns.set(provider, problemOf(error));
     }
+  }
+
+  /** Says why a secret is not in the keyring, when it is not. */
+  signedIn(result: SignedIn | null): void {
+    const why = result?.for_this_session;
+    if (why) this.toasts.show([`${t("login.session")}: ${why.message}.`, why.hint].filter(Boolean).join(" "));
   }
 
   takeSignInProblem(provider: string): Problem | null {

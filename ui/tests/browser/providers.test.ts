@@ -140,6 +140,7 @@ it("a key that is refused says so on the page of the provider, and is not kept e
   await page.locator(id("secret")).fill("for-this-session");
   await page.locator(id("keep-secret")).click();
   await says(page, id("login-place"), "Only for this session");
+  await says(page, id("toast"), "Install gnome-keyring");
   expect(await kept(page)).not.toContain("for-this-session");
 });
 

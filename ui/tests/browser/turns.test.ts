@@ -71,7 +71,7 @@ it("what has to be mended elsewhere has a link there, and the way to the provide
 
 it("an answer says what it took, in the provider's own figures, and what that costs", async () => {
   const page = await place.open("scene=remote&trace=1");
-  const usage = page.locator(id("turn-usage"));
+  const usage = page.locator(`${id("message-assistant")} ${id("turn-usage")}`);
   await usage.waitFor();
   expect(await usage.getAttribute("title")).toBe(
     "Tokens of this answer: 3,660 tokens read, 2,048 of them known already, 192 tokens written, " +

@@ -1,6 +1,5 @@
 // English: remote models and those who serve them.
 export const en = {
-  "drop.key": "Let go of it to sign in with this key file",
   "error.blocked": "The provider refuses to answer this",
   "error.incomplete": "The answer broke off",
   "error.malformed_call": "The model wrote a call that can’t be read",
@@ -27,7 +26,7 @@ export const en = {
   "login.failed": "Signing in did not work",
   "login.file": "File",
   "login.fileNote":
-    "The JSON file that Google Cloud gave you. It is read once and put into the keyring; the file is not kept. You can also let go of it over this window.",
+    "The JSON file that Google Cloud gave you. It is read once and put into the keyring; the file is not kept.",
   "login.found": "Found on this computer. It is used only when you say so, and stays where it is.",
   "login.keep": "Keep the key",
   "login.kind": "Kind",
@@ -178,7 +177,6 @@ export const en = {
   "settings.providers": "Remote models",
   "stats.cost": "Cost",
   "stats.thinking": "Tokens of thinking",
-  "stats.turn": "Together",
   "test.answer": "A tiny question",
   "test.call": "A call of a tool",
   "test.called": "Called",

@@ -2,7 +2,6 @@
 import type { en } from "./en";
 
 export const fr: Record<keyof typeof en, string> = {
-  "drop.key": "Déposez-le pour vous connecter avec ce fichier de clé",
   "error.blocked": "Le fournisseur refuse d’y répondre",
   "error.incomplete": "La réponse s’est interrompue",
   "error.malformed_call": "Le modèle a écrit un appel illisible",
@@ -29,7 +28,7 @@ export const fr: Record<keyof typeof en, string> = {
   "login.failed": "La connexion n’a pas abouti",
   "login.file": "Fichier",
   "login.fileNote":
-    "Le fichier JSON donné par Google Cloud. Il est lu une fois et mis dans le trousseau ; le fichier n’est pas gardé. Vous pouvez aussi le déposer sur cette fenêtre.",
+    "Le fichier JSON donné par Google Cloud. Il est lu une fois et mis dans le trousseau ; le fichier n’est pas gardé.",
   "login.found": "Trouvée sur cet ordinateur. Elle n’est utilisée que si vous le dites, et reste où elle est.",
   "login.keep": "Garder la clé",
   "login.kind": "Genre",
@@ -182,7 +181,6 @@ export const fr: Record<keyof typeof en, string> = {
   "settings.providers": "Modèles distants",
   "stats.cost": "Coût",
   "stats.thinking": "Tokens de réflexion",
-  "stats.turn": "En tout",
   "test.answer": "Une toute petite question",
   "test.call": "Un appel d’outil",
   "test.called": "Appelé",

@@ -2,7 +2,6 @@
 import type { en } from "./en";
 
 export const zhCN: Record<keyof typeof en, string> = {
-  "drop.key": "松开即可用此密钥文件登录",
   "error.blocked": "服务商拒绝回答",
   "error.incomplete": "回答中断",
   "error.malformed_call": "模型写出的调用无法读取",
@@ -28,7 +27,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "login.chooseFile": "选择文件…",
   "login.failed": "登录失败",
   "login.file": "文件",
-  "login.fileNote": "Google Cloud 给你的 JSON 文件。只读取一次并存入密钥环，文件本身不会保留。也可以把它拖到此窗口。",
+  "login.fileNote": "Google Cloud 给你的 JSON 文件。只读取一次并存入密钥环，文件本身不会保留。",
   "login.found": "已在本机找到。只有你同意后才会使用，并保留在原处。",
   "login.keep": "保存密钥",
   "login.kind": "类型",
@@ -175,7 +174,6 @@ export const zhCN: Record<keyof typeof en, string> = {
   "settings.providers": "远程模型",
   "stats.cost": "费用",
   "stats.thinking": "思考 token",
-  "stats.turn": "合计",
   "test.answer": "小问题",
   "test.call": "工具调用",
   "test.called": "调用",
