@@ -13,7 +13,7 @@ const NEAR: [&str; 5] = [".local", ".lan", ".home.arpa", ".internal", ".intranet
 
 /// Reads an address. `localhost:11434` is meant as `http://localhost:11434`.
 pub fn read(text: &str) -> Result<Url, Problem> {
-    let text = text.trim().trim_end_matches('/');
+    let text = text.trim();
     let bad = |why: &str| {
         Problem::new("bad_address", format!("the address {why}"))
             .hint("Give an address like http://localhost:11434/v1 or https://models.example.org/v1.")
