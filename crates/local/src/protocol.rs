@@ -2,6 +2,7 @@
 //!
 //! Invariant: plain data, no process and no llama.cpp. A line that is not of these shapes is dropped.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lectern_core::PromptPart;
@@ -262,6 +263,9 @@ pub(crate) struct Done {
     pub(crate) changed_at: Option<PromptPart>,
     /// The part of `raw` that the template's parser could not read, and that was not streamed.
     pub(crate) unread: Option<String>,
+    /// Tools whose grammar allows more than their schema, and where.
+    #[serde(default)]
+    pub(crate) open: BTreeMap<String, String>,
     /// What the user is to know about how the reply was held.
     #[serde(default)]
     pub(crate) notes: Vec<String>,

@@ -138,6 +138,7 @@ export const en = {
   "note.text": "Text of the note",
   "notice.broken_schema": "A tool says wrongly which arguments it takes; they were not checked.",
   "notice.history_cut": "Older messages were left out: the model’s context is full.",
+  "notice.loose_grammar": "A call was held to a part of its tool’s schema only; the arguments were checked afterwards.",
   "notice.model_reloaded": "The model was started anew.",
   "notice.news_dropped": "A tool told more of its progress than is kept.",
   "notice.result_cut": "A long result was shortened for the model.",

@@ -138,6 +138,7 @@ export const zhCN: Messages = {
   "note.text": "笔记正文",
   "notice.broken_schema": "某个工具的参数说明有误，参数未经检查。",
   "notice.history_cut": "模型上下文已满，较早的消息未包含在内。",
+  "notice.loose_grammar": "某次调用只受其工具模式的一部分约束；参数随后已检查。",
   "notice.model_reloaded": "模型已重新启动。",
   "notice.news_dropped": "某个工具的进度消息过多，部分未保留。",
   "notice.result_cut": "较长的结果已为模型截短。",

@@ -83,6 +83,7 @@ export function retryTitle(reason: ModelErrorCode): Key {
 const NOTICES: Record<string, Key> = {
   broken_schema: "notice.broken_schema",
   history_cut: "notice.history_cut",
+  loose_grammar: "notice.loose_grammar",
   model_reloaded: "notice.model_reloaded",
   part_not_shown: "notice.part_not_shown",
   news_dropped: "notice.news_dropped",

@@ -3,6 +3,7 @@
 //! Invariant: the stream ends with `Finished` or with one error; after a cancel it ends within a tenth of a
 //! second, whatever the worker does. A worker that does not stop is killed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ const LAST_WORDS: Duration = Duration::from_millis(80);
 const GRACE: Duration = Duration::from_secs(2);
 /// A load that says nothing for so long hangs.
 const SILENT_LOAD: Duration = Duration::from_secs(120);
+
+/// Calls were not held to all of their schemas.
+const LOOSE: &str = "loose_grammar";
 
 /// One reply.
 pub(super) struct ReplyTask {
@@ -430,6 +434,7 @@ impl ReplyTask {
     fn done(&mut self, done: &Done) {
         let deltas = self.deltas.finish(done.unread.as_deref());
         deltas.into_iter().for_each(|delta| self.send(Ok(delta)));
+        self.tell_of_holding(done);
         self.send(Ok(Delta::ProviderData(provider_data(&done.raw, self.deltas.spoken(), &done.notes))));
         self.send(Ok(Delta::Usage(Usage {
             prompt_tokens: done.usage.prompt,
@@ -448,6 +453,18 @@ impl ReplyTask {
             Finish::Length => FinishReason::Length,
             Finish::Cancelled => FinishReason::Cancelled,
         });
+    }
+
+    /// What the trace is to say of how the calls were held.
+    fn tell_of_holding(&self, done: &Done) {
+        let called: BTreeSet<&String> = self.deltas.spoken().calls.iter().map(|(name, _)| name).collect();
+        let open = called.into_iter().filter_map(|name| Some((name, done.open.get(name)?)));
+        let open = open.map(|(name, open)| {
+            format!("the arguments of `{name}` were held to a part of their schema only; left open: {open}")
+        });
+        for message in done.notes.iter().cloned().chain(open) {
+            self.send(Ok(Delta::Notice { code: LOOSE.to_owned(), message }));
+        }
     }
 
     fn finish(&self, reason: FinishReason) {

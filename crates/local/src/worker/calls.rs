@@ -37,10 +37,10 @@ impl Renderer<'_> {
                 prompt.preserved = self.single_tokens(&strict.preserved_tokens);
                 (prompt.format, prompt.stops) = (format, strict.additional_stops);
             }
-            (Some(_), None) => prompt.force = Some(json_force(request)?),
+            (Some(_), None) => json_force(prompt, request)?,
             (None, _) => match self.tagged_force(prompt, &callable, &body) {
                 Some(rule) => prompt.force = Some(Force::Rule(rule)),
-                None => prompt.force = Some(json_force(request)?),
+                None => json_force(prompt, request)?,
             },
         }
         Ok(())
@@ -131,12 +131,15 @@ fn callable(tools: &[Value], choice: &Choice) -> Vec<Value> {
 }
 
 /// Holds any model to one call, written as JSON.
-pub(super) fn json_force(request: &Generate) -> Result<Force, WorkerError> {
+pub(super) fn json_force(prompt: &mut Prompt, request: &Generate) -> Result<(), WorkerError> {
     let tools = if request.tools.is_empty() { &request.described } else { &request.tools };
     let bound = one_json_call(&callable(tools, &request.choice));
-    bound.map(|bound| Force::Json(bound.text)).ok_or_else(|| WorkerError::Refused {
+    let bound = bound.ok_or_else(|| WorkerError::Refused {
         reason: "the tool that must be called is not offered".to_owned(),
-    })
+    })?;
+    prompt.note(&bound);
+    prompt.force = Some(Force::Json(bound.text));
+    Ok(())
 }
 
 /// The tools without arguments: what is around the arguments does not depend on them.

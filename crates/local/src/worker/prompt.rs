@@ -1,7 +1,7 @@
 //! From a request to the tokens of the prompt, with the grammar and the parser of the reply.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -48,6 +48,8 @@ pub(super) struct Prompt {
     pub(super) lazy_root: Option<String>,
     /// How thinking begins, and how it may end.
     pub(super) thinking: (String, Vec<String>),
+    /// Tools whose grammar allows more than their schema, and where.
+    pub(super) open: BTreeMap<String, String>,
     /// What the user is to know about how the reply is held.
     pub(super) notes: Vec<String>,
     /// The text that the tokens stand for, up to the place where the reply begins.
@@ -62,6 +64,12 @@ impl Prompt {
     }
 
     pub(super) fn hold(&mut self, bound: Bound) {
+        self.note(&bound);
+        self.calls = Some(bound.text);
+    }
+
+    /// What a grammar could not be held to.
+    pub(super) fn note(&mut self, bound: &Bound) {
         for name in &bound.loose {
             self.notes
                 .push(format!("no grammar can be made of the schema of `{name}`; any arguments are taken"));
@@ -69,8 +77,8 @@ impl Prompt {
         for (name, open) in &bound.open {
             let open = open.iter().map(String::as_str).collect::<Vec<_>>().join("; ");
             tracing::debug!(tool = name, open, "the grammar allows more than the schema");
+            self.open.insert(name.clone(), open);
         }
-        self.calls = Some(bound.text);
     }
 }
 
@@ -136,7 +144,7 @@ impl<'model> Renderer<'model> {
             Answer::Free if forced => self.force(&mut prompt, request, detail, body)?,
             Answer::Free if offered => self.offer(&mut prompt, request, detail, body)?,
             Answer::Free => self.offer_described(&mut prompt, request, detail),
-            Answer::Call => prompt.force = Some(json_force(request)?),
+            Answer::Call => json_force(&mut prompt, request)?,
             Answer::JsonSchema(schema) => prompt.force = Some(Force::Answer(json_grammar(schema)?)),
             Answer::Grammar(grammar) => prompt.force = Some(Force::Answer(grammar.clone())),
         }
@@ -222,6 +230,7 @@ impl<'model> Renderer<'model> {
             trigger: None,
             lazy_root: None,
             thinking: (applied.thinking_start_tag.trim().to_owned(), applied.thinking_end_tags.clone()),
+            open: BTreeMap::new(),
             notes: Vec::new(),
             base,
         }

@@ -142,13 +142,22 @@ impl<'model> Session<'model> {
         if result.finish == Finish::Stop && !result.called && matches!(prompt.force, Some(Force::Rule(_))) {
             // The template's own parser does not see the call that its grammar led to.
             reused.get_or_insert(usage.reused);
-            prompt.force = Some(json_force(request)?);
+            json_force(&mut prompt, request)?;
             let sampler = sampler_of(self.model, request, &prompt)?;
             result = self.attempt(request, &prompt, sampler, &mut usage, output)?;
         }
         usage.reused = reused.unwrap_or(usage.reused);
         let Written { finish, raw, unread, .. } = result;
-        Ok(Done { job: request.job, finish, usage, raw, unread, notes: prompt.notes, changed_at })
+        Ok(Done {
+            job: request.job,
+            finish,
+            usage,
+            raw,
+            unread,
+            open: prompt.open,
+            notes: prompt.notes,
+            changed_at,
+        })
     }
 
     /// Evaluates the prompt and writes once.

@@ -166,3 +166,26 @@ async fn a_schema_that_llama_does_not_take_is_no_hindrance() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_grammar_cannot_hold_is_told() {
+    let fixture = fixture(None).await;
+    let schema = json!({
+        "type": "object",
+        "properties": { "kind": { "enum": ["a", "b"], "not": { "const": "b" } } },
+        "required": ["kind"],
+    });
+    let none_fits = json!({ "type": "object", "properties": { "a": false }, "required": ["a"] });
+    for (name, schema, told) in
+        [("half", schema, "half"), ("none", none_fits, "no grammar"), ("fine", json!({}), "")]
+    {
+        let mut with = forced(5, ToolChoice::Tool(name.into()));
+        with.tools = vec![tool(name, schema)];
+        with.sampling.max_tokens = Some(200);
+        let reply = ask(&fixture.model, with).await;
+        assert_eq!(reply.error, None, "{name}");
+        let notices: Vec<_> = reply.notices.iter().filter(|(code, _)| code == "loose_grammar").collect();
+        assert_eq!(notices.is_empty(), told.is_empty(), "{name}: {:?}", reply.notices);
+        assert!(notices.iter().all(|(_, message)| message.contains(told)), "{name}: {notices:?}");
+    }
+}
