@@ -177,6 +177,8 @@ pub enum Misbehaviour {
     AbortInReply,
     /// Stop answering in the next reply, to cancel too.
     HangInReply,
+    /// Abort while the next model is loaded.
+    AbortInLoad,
     /// Print to standard output.
     Print,
 }

@@ -166,10 +166,7 @@ impl ReplyTask {
         other: &Self,
         stopped: impl Future<Output = ()>,
     ) -> Result<(), Stop> {
-        if !worker.loaded {
-            self.load(child).await?;
-            worker.loaded = true;
-        }
+        self.ready(worker, child).await?;
         let job = child.next_job();
         let (one, other) = (self.generate(job), other.generate(job));
         let (one, other) = (Box::new(one), Box::new(other));
@@ -215,10 +212,7 @@ impl ReplyTask {
     }
 
     async fn counted(&self, worker: &mut Worker, child: &mut Child) -> Result<u32, Stop> {
-        if !worker.loaded {
-            self.load(child).await?;
-            worker.loaded = true;
-        }
+        self.ready(worker, child).await?;
         let job = child.next_job();
         child.send(&Request::Count(Box::new(self.generate(job)))).await;
         loop {
@@ -264,10 +258,7 @@ impl ReplyTask {
     }
 
     async fn drive(&mut self, worker: &mut Worker, child: &mut Child) -> Result<(), Stop> {
-        if !worker.loaded {
-            self.load(child).await?;
-            worker.loaded = true;
-        }
+        self.ready(worker, child).await?;
         let job = child.next_job();
         child.send(&Request::Generate(Box::new(self.generate(job)))).await;
         loop {
@@ -296,6 +287,33 @@ impl ReplyTask {
                 }
             }
         }
+    }
+
+    /// Loads the model if it is not. A process that dies over it is replaced once: memory that was short or a driver
+    /// that failed may be there the next time. A file that kills it each time is refused after that.
+    async fn ready(&self, worker: &mut Worker, child: &mut Child) -> Result<(), Stop> {
+        if worker.loaded {
+            return Ok(());
+        }
+        match self.load(child).await {
+            Ok(()) => {}
+            // One that hangs is alive, and would hang for as long again.
+            Err(Stop::Dead(error)) if child.has_ended() => {
+                let Ok(fresh) = Child::start(&self.shared.command) else { return Err(Stop::Dead(error)) };
+                let death = self.bury(std::mem::replace(child, fresh)).await;
+                tracing::warn!(status = death.status, "a model's process died while it loaded; once more");
+                self.load(child).await.map_err(|stop| match stop {
+                    Stop::Dead(error) => Stop::Dead(ModelError {
+                        message: format!("{} (it was tried twice)", error.message),
+                        ..error
+                    }),
+                    Stop::Failed(_) | Stop::Cancelled(_) => stop,
+                })?;
+            }
+            Err(stop) => return Err(stop),
+        }
+        worker.loaded = true;
+        Ok(())
     }
 
     async fn load(&self, child: &mut Child) -> Result<(), Stop> {

@@ -41,6 +41,7 @@ mod writer;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use llama_cpp_2::llama_backend::LlamaBackend;
@@ -59,6 +60,8 @@ use sight::load_sight;
 pub(crate) const MISBEHAVE_VARIABLE: &str = "LECTERN_WORKER_MISBEHAVE";
 
 static ABORT: Abort = Abort::new();
+/// Set by tests of recovery.
+static ABORT_IN_LOAD: AtomicBool = AtomicBool::new(false);
 
 /// What an executable does when it was started as a worker.
 pub fn worker_main() -> ExitCode {
@@ -91,6 +94,9 @@ fn run_model(
     output: &Arc<Output>,
 ) -> Option<Request> {
     ABORT.begin(load.job);
+    if ABORT_IN_LOAD.load(Ordering::Relaxed) {
+        std::process::abort();
+    }
     let model = match load_model(load, backend, output) {
         Ok(model) => model,
         Err(error) => {
@@ -260,6 +266,7 @@ fn misbehave(job: u64, how: Misbehaviour, session: Option<&mut Session<'_>>) -> 
     match (how, session) {
         (Misbehaviour::Abort, _) => std::process::abort(),
         (Misbehaviour::Print, _) => print_noise(),
+        (Misbehaviour::AbortInLoad, _) => ABORT_IN_LOAD.store(true, Ordering::Relaxed),
         (Misbehaviour::AbortInReply | Misbehaviour::HangInReply, Some(session)) => {
             session.misbehaviour = Some(how);
         }

@@ -182,6 +182,7 @@ impl Reply<'_, '_> {
                 Misbehaviour::Abort
                 | Misbehaviour::AbortInReply
                 | Misbehaviour::HangInReply
+                | Misbehaviour::AbortInLoad
                 | Misbehaviour::Print,
             )
             | None => {}

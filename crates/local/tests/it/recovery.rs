@@ -41,6 +41,18 @@ async fn a_crash_between_replies_costs_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_crash_in_a_load_is_tried_once_more() {
+    let fixture = fixture().await;
+    fixture.model.misbehave(Misbehaviour::AbortInLoad).await;
+    let first = fixture.model.worker_id().await;
+    let reply = ask(&fixture.model, request("Hello")).await;
+    assert_eq!(reply.error, None);
+    let begun = reply.deltas.iter().filter(|delta| **delta == Delta::Loading(0.0)).count();
+    assert!(begun >= 2, "{:?}", reply.deltas);
+    assert_ne!(fixture.model.worker_id().await, first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_hangs_is_killed_after_a_cancel() {
     let fixture = fixture().await;
     assert_eq!(ask(&fixture.model, request("Hello")).await.error, None);
