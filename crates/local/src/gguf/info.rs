@@ -31,6 +31,8 @@ pub struct ModelFileInfo {
     pub vocabulary: u32,
     /// Whether the file brings a chat template.
     pub has_template: bool,
+    /// The licence that the file names, with an address where it can be read. Untrusted, like all texts of the file.
+    pub licence: Option<String>,
     /// Bytes of memory needed with a context of 8,192 tokens, or the model's own if that is less.
     pub memory_bytes: u64,
     /// The chat template.
@@ -43,6 +45,8 @@ pub struct ModelFileInfo {
 
 /// The context that [`ModelFileInfo::memory_bytes`] counts with, and the default one.
 pub(crate) const USUAL_CONTEXT: u32 = 8192;
+/// Characters of a licence's name or address.
+const LONGEST_LICENCE: usize = 200;
 /// More parts than any split model has.
 const MOST_PARTS: i128 = 1000;
 
@@ -88,10 +92,26 @@ fn describe(path: &Path, header: &Header) -> ModelFileInfo {
         file_bytes: header.file_bytes,
         vocabulary: embeddings.map_or(0, |tensor| u32::try_from(tensor.shape[1]).unwrap_or(u32::MAX)),
         has_template: header.str("tokenizer.chat_template").is_some(),
+        licence: licence(header),
         memory_bytes: 0,
         shape: ModelShape::default(),
         template: header.str("tokenizer.chat_template").map(str::to_owned),
         architecture,
+    }
+}
+
+/// `general.license` is an SPDX expression, or `other` with a name and a link beside it (GGUF's list of standard keys).
+fn licence(header: &Header) -> Option<String> {
+    let said = |key: &str| {
+        let text: String = header.str(key)?.trim().chars().take(LONGEST_LICENCE).collect();
+        (!text.is_empty()).then_some(text)
+    };
+    let expression = said("general.license").filter(|text| !text.eq_ignore_ascii_case("other"));
+    let named = expression.or_else(|| said("general.license.name"));
+    let link = said("general.license.link").filter(|link| link.starts_with("https://"));
+    match (named, link) {
+        (Some(named), Some(link)) => Some(format!("{named} ({link})")),
+        (named, link) => named.or(link).or_else(|| said("general.license")),
     }
 }
 
@@ -105,4 +125,40 @@ fn quantization(header: &Header) -> String {
     }
     // SAFETY: a constant text of llama.cpp.
     unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use lectern_test_gguf::{Recipe, Value};
+
+    use super::read_info;
+
+    #[test]
+    fn the_licence_of_a_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        type Keys = &'static [(&'static str, &'static str)];
+        let cases: [(Keys, Option<&str>); 5] = [
+            (&[], None),
+            (&[("general.license", "apache-2.0")], Some("apache-2.0")),
+            (
+                &[
+                    ("general.license", "other"),
+                    ("general.license.name", "Qwen Research"),
+                    ("general.license.link", "https://example.org/l"),
+                ],
+                Some("Qwen Research (https://example.org/l)"),
+            ),
+            (&[("general.license", "other"), ("general.license.link", "javascript:alert(1)")], Some("other")),
+            (&[("general.license", " ")], None),
+        ];
+        for (keys, expected) in cases {
+            let mut file = Recipe::default().file();
+            for (key, text) in keys {
+                file.set(key, Value::Str((*text).to_owned()));
+            }
+            std::fs::write(&path, file.bytes()).unwrap();
+            assert_eq!(read_info(&path).unwrap().licence.as_deref(), expected, "{keys:?}");
+        }
+    }
 }

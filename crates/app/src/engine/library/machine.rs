@@ -75,7 +75,7 @@ impl Engine {
             has_template: info.has_template,
             template: info.template.clone(),
             template_error: inspected.template_error.clone(),
-            licence: None,
+            licence: info.licence.clone(),
             advice: Some(self.advice_of(info, context, kept.as_ref())),
             bench: kept.map(|kept| kept.view(&model)),
         })
