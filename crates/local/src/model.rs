@@ -177,6 +177,11 @@ impl Drop for LocalModel {
     fn drop(&mut self) {
         // A load that was begun ahead of a question has nobody to serve any more.
         self.shared.retired.cancel();
+        // What the last seconds brought is saved before the worker goes; it gets a few seconds for that.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let shared = Arc::clone(&self.shared);
+            runtime.spawn(async move { shared.worker.lock().await.unload().await });
+        }
     }
 }
 

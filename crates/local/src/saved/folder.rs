@@ -2,12 +2,13 @@
 //!
 //! Invariant: only files whose names have the shape of a state's are touched.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::conversation_digest;
+use super::{Stored, conversation_digest};
 
 const ENDING: &str = ".kv";
 const TEMPORARY: &str = ".part";
@@ -130,6 +131,15 @@ struct State {
     changed: Option<SystemTime>,
 }
 
+/// How much is in a folder of states.
+pub(super) fn stored(folder: &Path) -> Stored {
+    let states = Folder(folder.to_owned()).states();
+    let bytes = states.iter().map(|state| state.bytes).sum();
+    let of = |state: &State| state.name.split('-').next().map(str::to_owned);
+    let conversations: BTreeSet<_> = states.iter().filter_map(of).collect();
+    Stored { bytes, conversations: conversations.len() }
+}
+
 /// Removes the temporary files of a process that has ended.
 pub(crate) fn sweep_process(folder: &Path, process: u32) {
     let _ = remove_if(folder, |name| process_of(name) == Some(process));
@@ -208,6 +218,29 @@ mod tests {
         assert!(folder.names(KEY).is_empty());
         assert!(folder.path("note.md").exists());
         forget_everything(&place.path().join("missing")).unwrap();
+    }
+
+    #[test]
+    fn a_deleted_model_leaves_nothing_and_others_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let model = place.path().join("m.gguf");
+        fs::write(&model, "a model").unwrap();
+        let digest = super::super::file_digest(&model);
+        let folder = Folder::open(&place.path().join("kv")).unwrap();
+        let of = |conversation: &str, rest: &str| {
+            let name = Folder::name(conversation, &format!("{digest}{rest}"), 1);
+            fs::rename(folder.path(&make(&folder, conversation, 9)), folder.path(&name)).unwrap();
+        };
+        of("a", "0123456789abcdef");
+        of("b", "fedcba9876543210");
+        let kept = make(&folder, "a", 1);
+        assert_eq!(stored(&folder.0), Stored { bytes: 300, conversations: 2 });
+        let moved = place.path().join("moved");
+        fs::rename(&model, &moved).unwrap();
+        super::super::forget_file(&folder.0, &super::super::file_digest(&moved)).unwrap();
+        assert_eq!(folder.states().len(), 1);
+        assert_eq!(folder.names(KEY), [kept]);
+        assert_eq!(stored(&place.path().join("missing")), Stored::default());
     }
 
     #[test]

@@ -8,8 +8,10 @@
 mod folder;
 mod format;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -47,6 +49,41 @@ pub fn forget_conversation(folder: &Path, conversation: &str) -> std::io::Result
 /// Deletes all saved states.
 pub fn forget_everything(folder: &Path) -> std::io::Result<()> {
     folder::remove(folder, |_| true)
+}
+
+/// Deletes the saved states of a model's file, of all conversations. `digest` is [`file_digest`] of that file.
+pub fn forget_file(folder: &Path, digest: &str) -> std::io::Result<()> {
+    folder::remove(folder, |name| name.split('-').nth(1).is_some_and(|key| key.starts_with(digest)))
+}
+
+/// What a model's file is known by among the states: its size, the time of its last change and its first megabyte,
+/// which holds the header; reading gigabytes would cost what a state saves. Moving the file does not change it.
+pub fn file_digest(path: &Path) -> String {
+    let mut digest = Sha256::new();
+    let meta = std::fs::metadata(path).ok();
+    let changed = meta.as_ref().and_then(|meta| meta.modified().ok());
+    let changed = changed.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    digest.update(format!("{:?} {:?}", meta.map(|meta| meta.len()), changed.map(|time| time.as_nanos())));
+    let mut start = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(1 << 20).read_to_end(&mut start);
+    }
+    digest.update(start);
+    hex(&digest.finalize()[..8])
+}
+
+/// How much is saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Bytes of all states.
+    pub bytes: u64,
+    /// Conversations that have one.
+    pub conversations: usize,
+}
+
+/// What is saved in a folder, which need not be there.
+pub fn stored(folder: &Path) -> Stored {
+    folder::stored(folder)
 }
 
 /// The conversation's part of a file name.

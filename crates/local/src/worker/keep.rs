@@ -18,7 +18,9 @@ use super::output::Output;
 use super::slots::{Checkpoint, Slot, best_teller};
 use super::writer::Writer;
 use crate::protocol::{Event, Load};
-use crate::saved::{CacheOptions, FileError, Folder, Header, checkpoint_bytes, hex, read_header, verify};
+use crate::saved::{
+    CacheOptions, FileError, Folder, Header, checkpoint_bytes, file_digest, hex, read_header, verify,
+};
 
 /// Branches of one conversation that are kept beside the cache.
 const BRANCHES: usize = 4;
@@ -234,10 +236,8 @@ fn slot_of(header: Header<History>, key: &str, words: i32) -> Option<Slot> {
     })
 }
 
-/// What decides whether a state fits: the model's file, its template, how keys and values are kept, llama.cpp.
-///
-/// The file is known by its size, the time of its last change and the digest of its first megabyte, which holds
-/// the header; reading gigabytes would cost what the state saves.
+/// What decides whether a state fits: the model's file, its template, how keys and values are kept, llama.cpp. The
+/// file's part comes first, so that all states of a file are found by their names.
 fn key_of(load: &Load, template: &str) -> String {
     let mut digest = Sha256::new();
     let mut add = |text: &str| {
@@ -247,27 +247,12 @@ fn key_of(load: &Load, template: &str) -> String {
     // SAFETY: a constant text of llama.cpp.
     let version = unsafe { std::ffi::CStr::from_ptr(llama_cpp_sys_2::llama_version()) };
     add(&version.to_string_lossy());
-    let meta = std::fs::metadata(&load.path).ok();
-    let changed = meta.as_ref().and_then(|meta| meta.modified().ok());
-    let changed = changed.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    add(&format!("{:?} {:?}", meta.map(|meta| meta.len()), changed.map(|time| time.as_nanos())));
-    add(&hex(&digest_of_start(&load.path)));
     add(template);
     let projector =
         load.projector.as_ref().map(|path| (path, std::fs::metadata(path).map(|meta| meta.len()).ok()));
     add(&format!("{projector:?}"));
     add(&format!("{:?} {:?} {:?}", load.speed.keys, load.speed.values, load.speed.attention()));
-    hex(&digest.finalize()[..16])
-}
-
-fn digest_of_start(path: &Path) -> Vec<u8> {
-    use std::io::Read;
-
-    let mut start = Vec::new();
-    if let Ok(file) = std::fs::File::open(path) {
-        let _ = file.take(1 << 20).read_to_end(&mut start);
-    }
-    Sha256::digest(&start).to_vec()
+    format!("{}{}", file_digest(&load.path), hex(&digest.finalize()[..8]))
 }
 
 /// Older files have smaller numbers; all are below those of slots that were used since.

@@ -56,6 +56,28 @@ fn go_on(ask_for: &mut ChatRequest, reply: &Reply, text: &str) {
 }
 
 #[tokio::test]
+async fn a_model_that_goes_saves_what_it_had_no_rest_for() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path().join("kv");
+    let mut options = options(&folder);
+    options.cache.rest = Duration::from_secs(3600);
+    let recipe = Recipe { context: 8192, ..Recipe::default() };
+    let fixture = random_model_with(recipe, options, worker()).await;
+    assert_eq!(ask(&fixture.model, hot("A question")).await.error, None);
+    assert!(states(&folder).is_empty());
+    let Fixture { model, .. } = fixture;
+    drop(model);
+    // It ends by itself; only one that never saves is waited for in vain.
+    tokio::time::timeout(Duration::from_secs(60), async {
+        while !states(&folder).iter().any(|state| state.extension().is_some_and(|end| end == "kv")) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("the state of the conversation is saved");
+}
+
+#[tokio::test]
 async fn a_conversation_goes_on_after_a_restart() {
     let place = place().await;
     let model = &place.fixture.model;
