@@ -3,25 +3,28 @@
 //! Two downloads to one place are one, in this process and beside others: who writes holds a lock. Invariant: a file
 //! has its own name only when it is whole.
 
+mod entry;
+mod place;
 mod run;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use entry::Entry;
+use place::{below, continued, make_folder, place_for};
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::fault::Fault;
 use crate::hub::{Offer, Offers, look};
-use crate::record::{FileRecord, Record, id_of, part_path, record_path, records_in, stop_path};
-use crate::sink::sha256_of_file;
+use crate::record::{Record, id_of, record_path, records_in, stop_path};
 use crate::speed::Speed;
 use crate::target::Target;
-use crate::transfer::{Live, Reserve, Retry};
+use crate::transfer::{Reserve, Retry};
 use crate::web::{Web, WebOptions};
 
 /// How downloads are done.
@@ -45,24 +48,13 @@ pub struct Downloads(Arc<Inner>);
 
 struct Inner {
     options: DownloadOptions,
-    web: Web,
+    /// What begins from now on goes through this.
+    // A std mutex: nothing awaits while it is held.
+    web: Mutex<Web>,
     places: Arc<Semaphore>,
     // A std mutex: nothing awaits while it is held.
     entries: Mutex<BTreeMap<String, Entry>>,
     news: broadcast::Sender<Download>,
-}
-
-/// One download as this process knows it.
-struct Entry {
-    file: PathBuf,
-    record: Record,
-    state: State,
-    live: Arc<Live>,
-    /// Bytes of its files that are whole.
-    whole: u64,
-    speed: Speed,
-    /// Ends the task that works on it; none when none does.
-    task: Option<Task>,
 }
 
 #[derive(Clone)]
@@ -124,7 +116,7 @@ const FOLDERS: &str = ".download-folders.json";
 impl Downloads {
     /// Finds what earlier runs left undone; nothing is begun.
     pub fn open(options: DownloadOptions) -> Result<Self, Fault> {
-        let web = Web::new(options.web.clone())?;
+        let web = Mutex::new(Web::new(options.web.clone())?);
         let inner = Inner {
             web,
             places: Arc::new(Semaphore::new(options.at_once.max(1))),
@@ -139,7 +131,20 @@ impl Downloads {
 
     /// What a target offers.
     pub async fn offers(&self, target: &str) -> Result<Offers, Fault> {
-        look(&self.0.web, &Target::parse(target, self.0.web.hub())?).await
+        let web = self.web();
+        look(&web, &Target::parse(target, web.hub())?).await
+    }
+
+    /// Takes another hub, and asks for its token anew. Holds for what is looked for, begun or gone on with from now on;
+    /// what runs ends as it began.
+    pub fn set_hub(&self, hub: Url) -> Result<(), Fault> {
+        let web = Web::new(WebOptions { hub, ..self.0.options.web.clone() })?;
+        *self.0.web.lock().unwrap_or_else(PoisonError::into_inner) = web;
+        Ok(())
+    }
+
+    fn web(&self) -> Web {
+        self.0.web.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Tells of every change, a few times a second at most for each download.
@@ -207,20 +212,59 @@ impl Downloads {
             entry.live.say(None);
             entry.task = Some(task.clone());
         }
+        self.remember_wish(id, false);
         let (downloads, own) = (self.clone(), id.to_owned());
         tokio::spawn(async move { downloads.work(&own, task).await });
         self.tell(id);
         self.get(id)
     }
 
+    /// Lets everything go on that nobody stopped: what an end of the program or of the machine broke off.
+    pub fn resume_broken_off(&self) {
+        self.refresh();
+        let broken_off = |entry: &Entry| matches!(entry.state, State::Paused) && !entry.record.paused;
+        let ids: Vec<String> =
+            self.entries().iter().filter(|(_, entry)| broken_off(entry)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            if let Err(fault) = self.resume(&id) {
+                tracing::warn!(%fault, "a download that was broken off");
+            }
+        }
+    }
+
+    /// Writes down whether a person stopped it.
+    fn remember_wish(&self, id: &str, paused: bool) {
+        let (record, path) = {
+            let mut entries = self.entries();
+            // A wish to stop is written again: what the work wrote meanwhile may not have known of it.
+            let Some(entry) = entries.get_mut(id).filter(|entry| paused || entry.record.paused) else {
+                return;
+            };
+            entry.record.paused = paused;
+            (entry.record.clone(), record_path(&entry.file))
+        };
+        // One that is whole has none any more.
+        if path.exists()
+            && let Err(error) = record.write(&path)
+        {
+            tracing::warn!(%error, "whether a download was stopped is not remembered");
+        }
+    }
+
     /// Stops a download; what is here stays.
     pub async fn pause(&self, id: &str) -> Result<Download, Fault> {
-        self.stop(id, "pause").await?;
+        // Before it is seen to stand still: Lectern may end right then.
+        self.remember_wish(id, true);
+        if let Err(fault) = self.stop(id, "pause").await {
+            self.remember_wish(id, false);
+            return Err(fault);
+        }
         if let Some(entry) = self.entries().get_mut(id)
             && !matches!(entry.state, State::Done | State::Failed(_))
         {
             entry.state = State::Paused;
         }
+        self.remember_wish(id, true);
         self.tell(id);
         self.get(id)
     }
@@ -374,143 +418,4 @@ impl Downloads {
             let _ = self.0.news.send(download);
         }
     }
-}
-
-impl Entry {
-    fn new(file: PathBuf, record: Record) -> Self {
-        Self {
-            file,
-            record,
-            state: State::Paused,
-            live: Arc::default(),
-            whole: 0,
-            speed: Speed::default(),
-            task: None,
-        }
-    }
-
-    /// Where one of its files will be.
-    fn place(&self, file: &FileRecord) -> PathBuf {
-        self.file.with_file_name(&file.name)
-    }
-
-    /// Counts what is on disk, while nobody works on it here.
-    fn settle(&mut self, elsewhere: bool) {
-        let length = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
-        let here = |file: &FileRecord| match self.place(file) {
-            place if place.exists() => length(&place),
-            place => length(&part_path(&place)),
-        };
-        self.whole = self.record.files.iter().map(here).sum();
-        self.live = Arc::default();
-        if elsewhere {
-            self.state = State::Running;
-            self.speed.tell(Instant::now(), self.whole);
-            self.live.say(Some("another Lectern downloads it".to_owned()));
-        } else if !matches!(self.state, State::Failed(_)) {
-            self.state = State::Paused;
-        }
-    }
-
-    fn shown(&self, id: &str) -> Download {
-        let done = self.whole + self.live.done.load(Ordering::Relaxed);
-        let total = self.record.total();
-        let moves = matches!(self.state, State::Running);
-        let per_second = self.speed.per_second().filter(|_| moves);
-        let left = total.and_then(|total| self.speed.seconds_for(total.saturating_sub(done)));
-        Download {
-            id: id.to_owned(),
-            file: self.file.clone(),
-            target: self.record.target.clone(),
-            host: self.record.host.clone(),
-            done: total.map_or(done, |total| done.min(total)),
-            total,
-            bytes_per_second: per_second,
-            seconds_left: left.filter(|_| moves),
-            state: self.state.clone(),
-            notice: self.live.notice(),
-            projector: self.record.projector,
-            at: self.record.at,
-        }
-    }
-
-    /// What is here of it goes.
-    fn delete(&self) {
-        for file in &self.record.files {
-            let place = self.place(file);
-            let _ = std::fs::remove_file(part_path(&place));
-            // The whole files of a split model that is not whole are of no use. A single file that is there is
-            // somebody else's: ours would be done.
-            if self.record.files.len() > 1 {
-                let _ = std::fs::remove_file(place);
-            }
-        }
-        let _ = std::fs::remove_file(record_path(&self.file));
-    }
-}
-
-/// The old record with what is known now: a file that is listed differently now is another one.
-fn continued(old: Record, new: Record) -> Record {
-    let files = old.files.iter().zip(&new.files).map(|(old, new)| {
-        let same = old.name == new.name
-            && (new.sha256.is_none() || old.sha256 == new.sha256)
-            && (new.sha256.is_some() || old.url == new.url);
-        // An address may be signed anew each time.
-        if same { FileRecord { url: new.url.clone(), ..old.clone() } } else { new.clone() }
-    });
-    Record { files: files.collect(), at: old.at, ..new }
-}
-
-/// Where a download goes, and whether it is there already. Another file of its name is left alone: then it goes into a
-/// folder named after its source.
-fn place_for(folder: &Path, record: &Record) -> Result<(PathBuf, bool), Fault> {
-    let source: String =
-        record.target.trim_start_matches("https://").trim_start_matches("http://").replace('/', "_");
-    let beside = folder.join(crate::name::safe_name(&source).trim_end_matches(".gguf"));
-    let mut last = Err(std::io::ErrorKind::AlreadyExists.into());
-    for place in [folder.to_owned(), beside] {
-        let file = place.join(record.name());
-        let ours = Record::read(&record_path(&file)).is_some_and(|old| old.target == record.target);
-        match is_there(&place, record) {
-            Ok(true) => return Ok((file, true)),
-            Ok(false) if ours => return Ok((file, false)),
-            Ok(false) => {
-                let taken = record.files.iter().any(|file| place.join(&file.name).symlink_metadata().is_ok());
-                if !taken && !record_path(&file).exists() {
-                    return Ok((file, false));
-                }
-            }
-            Err(error) => last = Err(error),
-        }
-    }
-    last.map_err(|error| Fault::file(folder.join(record.name()), error))
-}
-
-/// Whether all files are there, the very same as far as can be told.
-fn is_there(folder: &Path, record: &Record) -> std::io::Result<bool> {
-    for file in &record.files {
-        let path = folder.join(&file.name);
-        let Ok(meta) = std::fs::metadata(&path) else { return Ok(false) };
-        if !meta.is_file() || file.size.is_some_and(|size| size != meta.len()) {
-            return Ok(false);
-        }
-        match &file.sha256 {
-            Some(sha256) if *sha256 != sha256_of_file(&path)? => return Ok(false),
-            Some(_) => {}
-            None if file.size.is_none() => return Ok(false),
-            None => {}
-        }
-    }
-    Ok(true)
-}
-
-fn make_folder(folder: &Path) -> Result<(), Fault> {
-    std::fs::create_dir_all(folder).map_err(|error| Fault::file(folder, error))
-}
-
-/// The folders in the folder for models, for downloads whose name was taken.
-fn below(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|entry| entry.path()).filter(|path| !path.ends_with(LOCKS)).collect()
 }

@@ -250,6 +250,15 @@ fn grouped(ggufs: Vec<Entry>) -> Grouped {
     models
 }
 
+/// Where a repository's file is on this hub, whichever one listed it; none when it is there already, or of no hub.
+pub(crate) fn moved(web: &Web, repository: &str, url: &Url) -> Option<Url> {
+    if repository.contains("://") {
+        return None;
+    }
+    let (_, rest) = url.as_str().split_once(&format!("/{repository}/resolve/"))?;
+    at_hub(web, &format!("{repository}/resolve/{rest}")).ok().filter(|there| there != url)
+}
+
 fn remote(web: &Web, repository: &str, revision: &str, entry: Entry) -> Result<RemoteFile, Fault> {
     let path = format!("{repository}/resolve/{}/{}", encoded_segment(revision), encoded(&entry.path));
     let (oid, lfs_size) = entry.lfs.map_or((None, None), |lfs| (lfs.oid, lfs.size));

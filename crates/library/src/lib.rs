@@ -24,4 +24,5 @@ pub use fault::Fault;
 pub use hub::{Offer, Offers, RemoteFile, USUAL};
 pub use sink::sha256_of_file;
 pub use transfer::{Reserve, Retry};
+pub use url::Url;
 pub use web::{Token, WebOptions};

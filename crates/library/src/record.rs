@@ -25,6 +25,9 @@ pub(crate) struct Record {
     /// Whether it is no model by itself.
     #[serde(default)]
     pub(crate) projector: bool,
+    /// Whether a person stopped it; else it goes on by itself the next time.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub(crate) paused: bool,
     pub(crate) files: Vec<FileRecord>,
     /// When it was begun.
     pub(crate) at: jiff::Timestamp,
@@ -58,6 +61,7 @@ impl Record {
             target: target.to_owned(),
             host: host.to_owned(),
             projector: offer.projector,
+            paused: false,
             files: offer.files.iter().map(file).collect(),
             at: jiff::Timestamp::now(),
         }
@@ -89,6 +93,10 @@ impl Record {
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error).map(|_| ())
     }
+}
+
+fn is_not(wish: &bool) -> bool {
+    !wish
 }
 
 /// The same for the same place.

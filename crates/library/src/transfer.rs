@@ -271,7 +271,7 @@ impl Transfer<'_> {
                 Err(error) => break Err(Fault::Cut { host: host.clone(), reason: plain(&error) }),
             }
         };
-        *there = sink.close().await.map_err(|error| Fault::file(self.part, error))?;
+        *there = sink.close().await.map_err(|error| self.of_disk(error))?;
         self.live.set(there.bytes);
         if !ended? {
             return Ok(Attempt::Stopped);
@@ -350,6 +350,19 @@ impl Transfer<'_> {
             return Err(Fault::NoSpace { folder: folder.to_owned(), needed, free });
         }
         Ok(())
+    }
+
+    /// A disk that others filled meanwhile: what is needed is the rest of the file. What came stays.
+    fn of_disk(&self, error: std::io::Error) -> Fault {
+        match Fault::file(self.part, error) {
+            Fault::NoSpace { folder, needed, free } => {
+                let here = std::fs::metadata(self.part).map_or(0, |meta| meta.len());
+                let rest =
+                    self.file.size.map(|size| size.saturating_sub(here).saturating_add(self.reserve.0));
+                Fault::NoSpace { folder, needed: rest.unwrap_or(needed), free }
+            }
+            other => other,
+        }
     }
 
     /// Waits before the next try; false when it was stopped.

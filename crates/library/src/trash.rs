@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -100,18 +100,14 @@ impl Trash {
         all
     }
 
-    /// Deletes for good what has been here for a day. A clock that was set back keeps things longer, never shorter.
-    pub fn purge(&self, now: Timestamp) -> u64 {
+    /// Deletes for good what has been here for a day, and says what that was. A clock that was set back keeps things
+    /// longer, never shorter.
+    pub fn purge(&self, now: Timestamp) -> Vec<Removed> {
         let kept = SignedDuration::try_from(KEPT).unwrap_or(SignedDuration::ZERO);
-        let mut freed = 0;
-        for removed in self.list() {
-            if now.duration_since(removed.at) >= kept {
-                let folder = self.0.join(&removed.token);
-                freed += size_of_files(&folder);
-                let _ = fs::remove_dir_all(folder);
-            }
-        }
-        freed
+        let due = |removed: &Removed| now.duration_since(removed.at) >= kept;
+        let gone = |removed: &Removed| fs::remove_dir_all(self.0.join(&removed.token)).is_ok();
+        // What can't be deleted now is due the next time, too.
+        self.list().into_iter().filter(due).filter(gone).collect()
     }
 
     fn find(&self, token: &str) -> Result<(PathBuf, Removed), TrashError> {
@@ -142,11 +138,6 @@ impl Trash {
     }
 }
 
-fn size_of_files(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,9 +156,9 @@ mod tests {
         assert_eq!(trash.restore(&removed.token).unwrap().note["id"], "m");
         assert_eq!(fs::read(&file).unwrap(), b"model");
         let removed = trash.put(std::slice::from_ref(&file), Value::Null).unwrap();
-        assert_eq!(trash.purge(removed.at), 0);
-        assert_eq!(trash.purge(removed.at - SignedDuration::from_hours(48)), 0, "a clock that was set back");
-        assert!(trash.purge(removed.at + SignedDuration::from_hours(24)) > 0);
+        assert_eq!(trash.purge(removed.at), []);
+        assert_eq!(trash.purge(removed.at - SignedDuration::from_hours(48)), [], "a clock that was set back");
+        assert_eq!(trash.purge(removed.at + SignedDuration::from_hours(24)), std::slice::from_ref(&removed));
         assert!(matches!(trash.restore(&removed.token), Err(TrashError::Unknown(_))));
     }
 

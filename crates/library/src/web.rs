@@ -74,6 +74,11 @@ impl Web {
             .connect_timeout(CONNECT.min(options.silence))
             .read_timeout(options.silence)
             .redirect(reqwest::redirect::Policy::none())
+            // Another crate may want them; here the bytes are those of the file, and compressed ones are refused.
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
             // The token must not be seen by a library that logs.
             .referer(false)
             .build()

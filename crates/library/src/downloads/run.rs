@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::entry::Entry;
 use super::{Downloads, State, Task};
 use crate::fault::Fault;
+use crate::hub::moved;
 use crate::record::{FileRecord, part_path, record_path, stop_path};
 use crate::sink::put_in_place;
 use crate::transfer::{Ended, Live, Transfer};
+use crate::web::host_of;
 
 /// How often it is told how far it is, and looked whether another process wants it stopped.
 const TICK: Duration = Duration::from_millis(250);
@@ -52,6 +55,7 @@ impl Downloads {
             () = task.stop.cancelled() => return Ok(Ended::Stopped),
         };
         let Some(_lock) = self.lock_or_wait(id, task).await? else { return Ok(Ended::Stopped) };
+        self.go_to_hub(id);
         self.set_state(id, State::Running);
         let (file, files, live) = {
             let entries = self.entries();
@@ -71,6 +75,19 @@ impl Downloads {
         Ok(Ended::Whole)
     }
 
+    /// The hub may be another one since this was listed.
+    fn go_to_hub(&self, id: &str) {
+        let web = self.web();
+        let mut entries = self.entries();
+        let Some(Entry { record, .. }) = entries.get_mut(id) else { return };
+        for file in &mut record.files {
+            if let Some(url) = moved(&web, &record.target, &file.url) {
+                record.host = host_of(&url);
+                file.url = url;
+            }
+        }
+    }
+
     /// One file of it, into its place.
     async fn bring(
         &self,
@@ -83,8 +100,9 @@ impl Downloads {
     ) -> Result<Ended, Fault> {
         let part = part_path(place);
         let keep = |file: &FileRecord| self.keep(id, index, file);
+        let web = self.web();
         let mut transfer = Transfer {
-            web: &self.0.web,
+            web: &web,
             file: &mut record,
             part: &part,
             live,
@@ -143,6 +161,7 @@ impl Downloads {
                 })
             };
             if stop.is_some_and(|path| path.exists()) {
+                self.remember_wish(id, true);
                 task.stop.cancel();
             }
             self.tell(id);
