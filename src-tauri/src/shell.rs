@@ -65,7 +65,9 @@ async fn open(home: Option<PathBuf>) -> Result<Engine, Problem> {
             EngineOptions { who: Actor::Window, ..EngineOptions::default() },
         )
     });
-    opened
+    let engine = opened
         .await
-        .unwrap_or_else(|error| Err(Problem::new("defect", format!("Lectern could not start: {error}"))))
+        .unwrap_or_else(|error| Err(Problem::new("defect", format!("Lectern could not start: {error}"))))?;
+    engine.resume_downloads();
+    Ok(engine)
 }

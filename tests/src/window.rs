@@ -195,6 +195,20 @@ impl Window {
         in_time(&format!("click `{css}`"), element.click()).await;
     }
 
+    /// Clicks the one element of the selector that says this: what else floats there is another one's.
+    pub async fn press(&self, css: &str, text: &str) {
+        let find = || async {
+            for element in self.client.find_all(Locator::Css(css)).await.ok()? {
+                if element.text().await.is_ok_and(|says| says == text) {
+                    return Some(element);
+                }
+            }
+            None
+        };
+        let found = self.until(&format!("`{css}` says {text:?}"), find).await;
+        in_time(&format!("click {text:?}"), found.click()).await;
+    }
+
     /// Types into a field, key by key.
     pub async fn type_into(&self, css: &str, text: &str) {
         let element = self.see(css).await;

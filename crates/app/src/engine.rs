@@ -63,6 +63,10 @@ struct Inner {
     host: Arc<Host>,
     secrets: Keyring,
     news: broadcast::Sender<AppNews>,
+    /// Held from looking at the models until their list is told.
+    telling: Mutex<()>,
+    /// Held while the settings change on disk and in the state.
+    changing: Mutex<()>,
     ahead: ahead::Ahead,
     library: Library,
 }
@@ -126,6 +130,8 @@ impl Engine {
             }),
             turns: Turns::default(),
             news: broadcast::channel(256).0,
+            telling: Mutex::default(),
+            changing: Mutex::default(),
             ahead: ahead::Ahead::default(),
             library: Library::new(&home),
             home,
@@ -183,6 +189,14 @@ impl Engine {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the settings on disk, and in the state: of two changes at once the later one stays there too.
+    fn change_settings<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> Result<T, Problem> {
+        let _alone = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (settings, given) = Settings::change(&self.0.home, change)?;
+        self.state().settings = settings;
+        Ok(given)
     }
 
     /// The models of the settings, and the one that was only named for this run.

@@ -24,7 +24,8 @@ use crate::view::{BenchView, Problem};
 
 /// The parts of the library that last as long as the engine.
 pub(crate) struct Library {
-    pub(crate) downloads: OnceLock<Result<Downloads, Fault>>,
+    // A std mutex: nothing awaits while it is held.
+    pub(crate) downloads: Mutex<Option<Downloads>>,
     pub(crate) machine: OnceLock<Machine>,
     pub(crate) devices: tokio::sync::OnceCell<Result<Vec<Device>, Problem>>,
     pub(crate) benches: Benches,
@@ -39,7 +40,7 @@ pub(crate) struct Library {
 impl Library {
     pub(crate) fn new(home: &Home) -> Self {
         Self {
-            downloads: OnceLock::new(),
+            downloads: Mutex::default(),
             machine: OnceLock::new(),
             devices: tokio::sync::OnceCell::new(),
             benches: Benches { path: home.benches(), known: Mutex::default() },

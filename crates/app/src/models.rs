@@ -343,8 +343,12 @@ impl Models {
             Ok(open) => Arc::new(open),
             Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
         };
-        // The one before stays in memory only as long as a turn uses it.
-        *loaded = Some((model.clone(), Arc::clone(&open)));
+        let before = loaded.replace((model.clone(), Arc::clone(&open)));
+        // What it has not saved yet is saved before the next one takes the memory; a turn that uses it keeps it for as
+        // long as it runs.
+        if let Some((_, before)) = before.filter(|(_, before)| Arc::strong_count(before) == 1) {
+            before.unload().await;
+        }
         Ok(fitted(open))
     }
 
@@ -354,6 +358,11 @@ impl Models {
         if let Some((_, open)) = self.loaded.lock().await.take() {
             open.unload().await;
         }
+    }
+
+    /// Whether it is the model in memory.
+    pub(crate) async fn is_loaded(&self, id: &ModelId) -> bool {
+        self.loaded.lock().await.as_ref().is_some_and(|(model, _)| model.id == *id)
     }
 
     pub(crate) fn home(&self) -> &Home {

@@ -4,13 +4,13 @@
 
 use lectern_core::ConversationId;
 use lectern_local::CacheOptions;
-use lectern_local::saved::{forget_conversation, forget_everything};
+use lectern_local::saved::{Stored, forget_conversation, forget_everything, stored};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 use crate::models::Models;
 use crate::settings::Settings;
-use crate::view::Problem;
+use crate::view::{Problem, StatesView};
 
 /// How much is kept of conversations that are not in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,18 @@ impl Models {
                 tracing::warn!(%error, "a state of a deleted conversation");
             }
         }
+    }
+
+    /// How much is saved of conversations, all models together.
+    pub fn saved(&self) -> Result<StatesView, Problem> {
+        let entry = Settings::read(self.home())?.states;
+        let Stored { bytes, conversations } = stored(&self.home().states());
+        Ok(StatesView {
+            bytes,
+            conversations: u32::try_from(conversations).unwrap_or(u32::MAX),
+            limit: entry.disk_mb.saturating_mul(1 << 20),
+            saved: entry.saved,
+        })
     }
 
     /// Forgets the states of all conversations.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lectern_app::view::{
     BenchView, CuratedView, DownloadRequest, DownloadView, HardwareView, HubView, ModelDetails,
-    ModelFolderView, ModelView, Problem, RemovedModel, RepositoryView,
+    ModelFolderView, ModelView, Problem, RemovedModel, RepositoryView, StatesView,
 };
 use lectern_core::ModelId;
 use tauri::AppHandle;
@@ -92,6 +92,16 @@ pub async fn resume_download(desk: Desk<'_>, id: String) -> Result<DownloadView,
 #[tauri::command]
 pub async fn cancel_download(desk: Desk<'_>, id: String) -> Result<(), Problem> {
     desk.engine().await?.cancel_download(&id).await
+}
+
+#[tauri::command]
+pub async fn saved_states(desk: Desk<'_>) -> Result<StatesView, Problem> {
+    desk.engine().await?.saved_states()
+}
+
+#[tauri::command]
+pub async fn forget_states(desk: Desk<'_>) -> Result<StatesView, Problem> {
+    desk.engine().await?.forget_states().await
 }
 
 #[tauri::command]

@@ -33,6 +33,13 @@ pub async fn add_model(app: AppHandle, desk: Desk<'_>) -> Result<Option<ModelVie
 }
 
 #[tauri::command]
+pub async fn choose_model_file(app: AppHandle) -> Result<Option<String>, Problem> {
+    let dialog = app.dialog().file().set_title("Choose a model file").add_filter("GGUF models", &["gguf"]);
+    let path = chosen(|answer| dialog.pick_file(answer)).await?;
+    Ok(path.map(|path| path.display().to_string()))
+}
+
+#[tauri::command]
 pub async fn watch_drops(drops: State<'_, Drops>, on_drop: Channel<DropNews>) -> Result<(), Problem> {
     drops.watch(on_drop);
     Ok(())

@@ -11,7 +11,6 @@ const REPOSITORY: &str = "tests/Tiny-GGUF";
 const FILE: &str = "tiny-Q4_K_M.gguf";
 
 #[tokio::test]
-#[ignore = "a removed model does not come back on the list of the real window yet"]
 async fn a_model_file_is_dragged_in_and_taken_off_the_list_again() {
     let setting = Setting::fresh();
     let file = setting.home().join("A tiny model.gguf");
@@ -42,12 +41,11 @@ async fn a_model_file_is_dragged_in_and_taken_off_the_list_again() {
     window.see_text("[data-testid=toast]", "Its file stays").await;
     window.see_no("[data-model=a-tiny-model]").await;
     assert!(file.exists());
-    window.click("[data-testid=toast] .btn").await;
+    window.press("[data-testid=toast] .btn", "Undo").await;
     window.see("[data-model=a-tiny-model]").await;
 }
 
 #[tokio::test]
-#[ignore = "a removed model does not come back on the list of the real window yet"]
 async fn a_model_is_downloaded_over_a_restart_used_tested_removed_and_brought_back() {
     let bytes = Recipe { blocks: 4, width: 256, ..Recipe::default() }.bytes();
     let half = bytes.len() / 2;
@@ -89,7 +87,7 @@ async fn a_model_is_downloaded_over_a_restart_used_tested_removed_and_brought_ba
     window.see_text("[data-testid=toast]", "its file deleted").await;
     window.see_no("[data-testid=remove-model]").await;
     window.until("the file is gone", || async { (!file.exists()).then_some(()) }).await;
-    window.click("[data-testid=toast] .btn").await;
+    window.press("[data-testid=toast] .btn", "Undo").await;
     window.see("[data-model][data-usable=true] [data-testid=remove-model]").await;
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
 }

@@ -12,6 +12,7 @@ import type {
   ModelView,
   RemovedModel,
   RepositoryView,
+  StatesView,
 } from "../bindings/app";
 
 /** A part of `Host`, with the same rules. */
@@ -21,6 +22,8 @@ export interface ModelHost {
   modelWanted(conversation: string | null, draft: string): Promise<void>;
   /** Opens the system's file dialog; null when the user closed it. */
   addModel(): Promise<ModelView | null>;
+  /** The same, for a file that is not added: its path. */
+  chooseModelFile(): Promise<string | null>;
   /** Hears of files that are dragged over the window, for as long as it lives. */
   watchDrops(onDrop: (news: DropNews) => void): Promise<void>;
   /** Adds the model files that the user let go of last. */
@@ -41,13 +44,18 @@ export interface ModelHost {
   addModelFolder(path: string): Promise<ModelFolderView>;
   removeModelFolder(path: string): Promise<void>;
 
+  /** What is saved of conversations so that they go on at once. */
+  savedStates(): Promise<StatesView>;
+  /** Deletes all of it; conversations stay. */
+  forgetStates(): Promise<StatesView>;
+
   curatedModels(): Promise<CuratedView[]>;
   /** By `owner/repo`, `owner/repo:Q4_K_M`, or an address. */
   listRepository(target: string): Promise<RepositoryView>;
   hub(): Promise<HubView>;
   /** Null forgets it; it is never given back. */
   keepHubToken(token: string | null): Promise<HubView>;
-  /** Null for Hugging Face itself; holds from the next start on. */
+  /** Null for Hugging Face itself; holds at once. */
   setHubMirror(mirror: string | null): Promise<HubView>;
   startDownload(request: DownloadRequest): Promise<DownloadView>;
   pauseDownload(id: string): Promise<DownloadView>;

@@ -25,6 +25,8 @@ import { Toasts } from "./toasts.svelte";
 import { Floating } from "./window.svelte";
 
 const KEY = Symbol("lectern");
+/** What toasts of models that came are about. */
+const NEW_MODELS = "new models";
 
 export class Lectern {
   readonly desk: Desk;
@@ -131,6 +133,8 @@ export class Lectern {
       ? t("models.removedDeleted", { name: model.name, size: bytes(language.lang, freed) })
       : t("models.removedListed", { name: model.name });
     const back = () => void this.attempt(() => this.host.restoreModel(token));
+    // "Use it" and "show it" beside "undo" would be about a model that is gone.
+    this.toasts.closeAbout(NEW_MODELS);
     this.toasts.show(words, { action: { label: t("undo"), run: back } });
   }
 
@@ -177,6 +181,7 @@ export class Lectern {
     if (!done) return;
     const run = () => this.openSettings("models");
     this.toasts.show(t("models.added", { n: names.length, names: names.join(", ") }), {
+      about: NEW_MODELS,
       action: { label: t("models.show"), run },
     });
   }
@@ -197,6 +202,7 @@ export class Lectern {
       const { model } = state;
       const use = () => void this.attempt(() => this.host.selectModel(model ?? ""));
       this.toasts.show(t("download.ready", { name }), {
+        about: NEW_MODELS,
         action: model === null ? null : { label: t("download.use"), run: use },
       });
     }

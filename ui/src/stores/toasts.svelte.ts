@@ -5,6 +5,8 @@ export interface Toast {
   readonly text: string;
   readonly tone: "plain" | "danger";
   readonly action: { readonly label: string; readonly run: () => void } | null;
+  /** What it is news of; see `closeAbout`. */
+  readonly about: string | null;
 }
 
 const STAYS_MS = 8000;
@@ -14,9 +16,10 @@ export class Toasts {
   #next = 1;
   #timers = new Map<number, ReturnType<typeof setTimeout>>();
 
-  show(text: string, options: Partial<Pick<Toast, "tone" | "action">> = {}): number {
+  show(text: string, options: Partial<Pick<Toast, "tone" | "action" | "about">> = {}): number {
     const id = this.#next++;
-    this.all = [...this.all.slice(-2), { id, text, tone: options.tone ?? "plain", action: options.action ?? null }];
+    const { tone = "plain", action = null, about = null } = options;
+    this.all = [...this.all.slice(-2), { id, text, tone, action, about }];
     this.resume(id);
     return id;
   }
@@ -24,6 +27,11 @@ export class Toasts {
   close(id: number): void {
     this.hold(id);
     this.all = this.all.filter((toast) => toast.id !== id);
+  }
+
+  /** Takes news away that something later made untrue. */
+  closeAbout(about: string): void {
+    for (const toast of this.all) if (toast.about === about) this.close(toast.id);
   }
 
   /** While the pointer or the focus is on it, it stays. */

@@ -1,4 +1,5 @@
 // Every scene, in both themes and at four sizes: nothing complains, nothing is too wide, axe finds nothing.
+import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SCENE_NAMES } from "../../src/host/fake/scenes";
 import { barriers, eventually, stand, tooWide, type Stand } from "./page";
@@ -16,11 +17,16 @@ const SIZES = [
   [1000, 700],
   [900, 700],
   [640, 480],
+  [380, 700],
 ] as const;
 
 async function look(query: string, ready: string, hash = ""): Promise<void> {
   const page = await place.open(query, { width: 1440, height: 900, hash });
   await page.waitForSelector(ready);
+  await inAllSizes(page);
+}
+
+async function inAllSizes(page: Page): Promise<void> {
   expect(await barriers(page)).toEqual([]);
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });
@@ -62,10 +68,20 @@ const PLACES: [string, string][] = [
   ["/id/github", '[data-testid="sign-in"]'],
   ["/id/nobody", ".back"],
 ];
+it.each(LANGS)("how a model answers, beside a conversation, %s", async (lang) => {
+  const page = await place.open(`scene=answer&lang=${lang}`, { width: 1440, height: 900 });
+  await page.locator('[data-testid="answers-button"]').click();
+  await page.waitForSelector('[data-testid="answers-sheet"] [data-setting="temperature"]');
+  await inAllSizes(page);
+});
+
 const MODELS: [string, string][] = [
   ["", '[data-testid="hardware"] dl'],
   ["/get", "[data-curated]"],
   ["/id/qwen3-4b", '[data-testid="memory-need"]'],
+  ["/id/qwen3-4b/generation", '[data-testid="answers"] [data-setting="temperature"]'],
+  ["/id/qwen3-4b/tools", '[data-testid="answers"] [data-setting="tools"]'],
+  ["/id/qwen3-4b/advanced", '[data-testid="answers"] [data-setting="draft"]'],
   ["/id/coder", '[data-testid="memory-need"]'],
   ["/id/broken", '[data-testid="error"]'],
   ["/id/nobody", ".back"],

@@ -220,12 +220,6 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn change_settings<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> Result<T, Problem> {
-        let (settings, given) = Settings::change(&self.0.home, change)?;
-        self.state().settings = settings;
-        Ok(given)
-    }
-
     fn conversation_entry(&self, id: &ConversationId) -> Result<Entry, Problem> {
         let mut body = self.conversation_body(id)?;
         body.shift_remove(choice::KEY);

@@ -8,8 +8,10 @@ mod hub;
 mod machine;
 mod mirror;
 mod removal;
+mod states;
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use lectern_core::ModelId;
 
@@ -42,17 +44,13 @@ impl Engine {
         let listed = self.listed_models(&self.state());
         let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
         let in_settings = |settings: &Settings| models::of_settings(settings).contains(&model);
-        let (settings, ()) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             // A model that was only named for this run is not in the settings, and stays out of them.
             if in_settings(settings) {
                 settings.model = Some(id.clone());
             }
         })?;
-        {
-            let mut state = self.state();
-            state.settings = settings;
-            state.model = model;
-        }
+        self.state().model = model;
         self.tell_models();
         Ok(())
     }
@@ -61,8 +59,7 @@ impl Engine {
     pub fn add_model(&self, path: &Path) -> Result<ModelView, Problem> {
         let path = models::file_of(path)?;
         self.0.models.inspect(&path)?;
-        let (settings, model) = Settings::change(&self.0.home, |settings| models::add(settings, &path))?;
-        self.state().settings = settings;
+        let model = self.change_settings(|settings| models::add(settings, &path))?;
         self.tell_models();
         Ok(self.model_view(&model))
     }
@@ -70,14 +67,12 @@ impl Engine {
     /// Adds a folder of notes and starts its server.
     pub async fn add_vault(&self, path: &Path) -> Result<VaultView, Problem> {
         let path = vaults::folder_of_notes(path)?;
-        let (settings, vault) =
-            Settings::change(&self.0.home, |settings| vaults::add(&self.0.home, settings, &path))?;
+        let vault = self.change_settings(|settings| vaults::add(&self.0.home, settings, &path))?;
         if vault.sample {
             crate::sample::install(&self.0.home)?;
         }
         let new = {
             let mut state = self.state();
-            state.settings = settings;
             let new = !state.vaults.iter().any(|known| known.path == vault.path);
             if new {
                 state.vaults.push(vault.clone());
@@ -103,10 +98,8 @@ impl Engine {
     }
 
     fn forget_vault(&self, path: &Path) -> Result<Vault, Problem> {
-        let (settings, _) =
-            Settings::change(&self.0.home, |settings| vaults::remove(&self.0.home, settings, path))?;
+        self.change_settings(|settings| _ = vaults::remove(&self.0.home, settings, path))?;
         let mut state = self.state();
-        state.settings = settings;
         let State { vaults, .. } = &mut *state;
         match vaults.iter().position(|vault| vault.path == path) {
             Some(place) => Ok(vaults.remove(place)),
@@ -115,6 +108,8 @@ impl Engine {
     }
 
     pub(super) fn tell_models(&self) {
+        // Who looks later tells later: a list that is older never follows one that is newer.
+        let _in_order = self.0.telling.lock().unwrap_or_else(PoisonError::into_inner);
         self.tell(AppNews::ModelsChanged { model: self.model(), models: self.models() });
     }
 

@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::{Engine, changed_since_shown, unknown_server};
 use crate::audit::{self, AuditFilter};
 use crate::problem::of_store;
-use crate::settings::Settings;
 use crate::view::{AppNews, ApprovalView, AuditEntry, Problem, ToolChange, ToolView};
 
 impl Engine {
@@ -142,11 +141,10 @@ impl Engine {
         matches: RuleMatch,
         effect: Option<RuleEffect>,
     ) -> Result<(), Problem> {
-        let (settings, ()) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             settings.rules.retain(|rule| rule.matches != matches);
             settings.rules.extend(effect.map(|effect| Rule { matches: matches.clone(), effect }));
         })?;
-        self.state().settings = settings;
         self.note(AuditKind::Permission, server, tool, &format!("set to {}", effect_text(effect)))?;
         self.0.permissions.set_rule(&matches, effect);
         self.tell_server(server);
@@ -163,10 +161,9 @@ impl Engine {
         if !self.0.permissions.policy().rules.iter().any(allows) {
             return Ok(());
         }
-        let (settings, ()) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             settings.rules.retain(|rule| !allows(rule));
         })?;
-        self.state().settings = settings;
         self.0.permissions.forget_server(id, &tools);
         self.note(AuditKind::Permission, id, None, "permissions dropped")
     }

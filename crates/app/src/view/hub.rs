@@ -9,7 +9,7 @@ use ts_rs::TS;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "app/hub.ts")]
 pub struct HubView {
-    /// The mirror in the settings; none for Hugging Face itself. A change holds from the next start on.
+    /// The mirror in the settings; none for Hugging Face itself. A change holds at once.
     pub mirror: Option<String>,
     /// The address that the environment names, which wins.
     pub from_environment: Option<String>,

@@ -422,3 +422,17 @@ pub struct RemovedModel {
     #[ts(type = "string")]
     pub until: Timestamp,
 }
+
+/// What is saved of conversations, so that they go on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app/models.ts")]
+pub struct StatesView {
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Conversations of which something is saved.
+    pub conversations: u32,
+    /// Bytes at most; the oldest states give way.
+    pub limit: u64,
+    /// Whether more is saved.
+    pub saved: bool,
+}

@@ -23,6 +23,36 @@ pub struct Rm {
     pub json: bool,
 }
 
+/// What is saved of conversations.
+#[derive(Debug, Args)]
+pub struct States {
+    /// Delete it; conversations stay, and are read anew when they go on
+    #[arg(long)]
+    pub clear: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Says how much is saved of conversations, or deletes it.
+pub async fn states(engine: &Engine, asked: States) -> Result<(), Problem> {
+    let before = engine.saved_states()?;
+    let now = if asked.clear { engine.forget_states().await? } else { before };
+    if asked.json {
+        words::json(&now);
+        return Ok(());
+    }
+    if asked.clear {
+        line(&format!("deleted {}", bytes(before.bytes.saturating_sub(now.bytes))));
+        return Ok(());
+    }
+    let off = if now.saved { "" } else { "; nothing more is saved" };
+    let conversations = if now.conversations == 1 { "conversation" } else { "conversations" };
+    let (count, held, limit) = (now.conversations, bytes(now.bytes), bytes(now.limit));
+    line(&format!("{held} of {count} {conversations}, at most {limit}{off}"));
+    Ok(())
+}
+
 /// Adds a file.
 pub fn add(engine: &Engine, path: &Path, as_json: bool) -> Result<(), Problem> {
     let model = engine.add_model(path)?;

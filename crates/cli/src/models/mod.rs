@@ -127,6 +127,8 @@ pub enum Models {
     Hardware(Json),
     /// The folders whose models are on the list
     Folders(folders::Folders),
+    /// What is saved of conversations so that they go on at once: how much, and delete it all
+    States(change::States),
     /// Keep the token of Hugging Face in the keyring; it is read from the terminal or from standard input
     Token {
         /// Forget it
@@ -187,6 +189,7 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
         Models::Curated(Json { json }) => show::curated(engine, json).await?,
         Models::Hardware(Json { json }) => show::hardware(engine, json).await?,
         Models::Folders(asked) => folders::run(engine, asked).await?,
+        Models::States(asked) => change::states(engine, asked).await?,
         // Dealt with before the engine was opened.
         Models::Token { .. } => {}
     }

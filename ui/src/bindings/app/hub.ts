@@ -10,7 +10,7 @@ export type HubToken = "none" | "kept" | "environment" | "session";
  */
 export type HubView = { 
 /**
- * The mirror in the settings; none for Hugging Face itself. A change holds from the next start on.
+ * The mirror in the settings; none for Hugging Face itself. A change holds at once.
  */
 mirror: string | null, 
 /**

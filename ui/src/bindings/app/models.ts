@@ -547,3 +547,24 @@ source: SpeedSource, };
  * Whether a model fits into memory.
  */
 export type Verdict = "fits" | "tight" | "too_big";
+
+/**
+ * What is saved of conversations, so that they go on at once.
+ */
+export type StatesView = { 
+/**
+ * Bytes on disk.
+ */
+bytes: number, 
+/**
+ * Conversations of which something is saved.
+ */
+conversations: number, 
+/**
+ * Bytes at most; the oldest states give way.
+ */
+limit: number, 
+/**
+ * Whether more is saved.
+ */
+saved: boolean, };

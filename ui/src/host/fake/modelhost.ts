@@ -12,6 +12,7 @@ import type {
   ModelView,
   RemovedModel,
   RepositoryView,
+  StatesView,
 } from "../../bindings/app";
 import type { ModelHost } from "../models";
 import * as data from "./models";
@@ -24,6 +25,7 @@ export class FakeModels extends FakeServers implements ModelHost {
   #folders: ModelFolderView[] = [...data.folders];
   #removed = new Map<string, { model: ModelView; at: number }>();
   #next = 100;
+  #states: StatesView = { bytes: 183_500_800, conversations: 4, limit: 2_147_483_648, saved: true };
   #hub: HubView = { mirror: null, from_environment: null, token: "none" };
 
   #model(id: string): ModelView {
@@ -146,6 +148,19 @@ export class FakeModels extends FakeServers implements ModelHost {
     if (token !== null && /\s/.test(token.trim())) throw problem("bad_token", "a token has no spaces");
     this.#hub = { ...this.#hub, token: token === null ? "none" : "kept" };
     return this.#hub;
+  }
+
+  async chooseModelFile(): Promise<string | null> {
+    return "/home/lena/Downloads/draft-0.1b.gguf";
+  }
+
+  async savedStates(): Promise<StatesView> {
+    return this.#states;
+  }
+
+  async forgetStates(): Promise<StatesView> {
+    this.#states = { ...this.#states, bytes: 0, conversations: 0 };
+    return this.#states;
   }
 
   async setHubMirror(mirror: string | null): Promise<HubView> {

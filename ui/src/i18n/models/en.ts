@@ -125,7 +125,8 @@ export const en = {
   "hub.keep": "Keep it",
   "hub.mirror": "Mirror",
   "hub.mirrorEnvironment": "The environment names {address}, which wins.",
-  "hub.mirrorNote": "The address that stands for https://huggingface.co. Holds from the next start on.",
+  "hub.mirrorNote":
+    "The address that stands for https://huggingface.co. Holds at once; downloads that were begun go on where they were.",
   "hub.refused": "This was not kept",
   "hub.title": "Token and mirror",
   "hub.token": "Token of Hugging Face",
@@ -174,4 +175,12 @@ export const en = {
   "need.title": "Memory",
   "need.total": "Together",
   "need.weights": "Model",
+  "states.forget": "Delete all saved states",
+  "states.held": "{size} of {n} conversation, {limit} at most | {size} of {n} conversations, {limit} at most",
+  "states.none": "Nothing is saved now.",
+  "states.note":
+    "What a model has read of a conversation is saved, so that it goes on at once after a restart. It is as private as the conversation and is deleted with it, or with the model.",
+  "states.off": "The settings say that nothing more is saved.",
+  "states.title": "Saved states",
+  "states.unreadable": "This can’t be read",
 };

@@ -128,7 +128,8 @@ export const fr: Record<keyof typeof en, string> = {
   "hub.keep": "La garder",
   "hub.mirror": "Miroir",
   "hub.mirrorEnvironment": "L’environnement indique {address}, qui l’emporte.",
-  "hub.mirrorNote": "L’adresse qui remplace https://huggingface.co. Vaut dès le prochain démarrage.",
+  "hub.mirrorNote":
+    "L’adresse qui remplace https://huggingface.co. Vaut tout de suite ; un téléchargement commencé continue là où il était.",
   "hub.refused": "Cela n’a pas été gardé",
   "hub.title": "Clé et miroir",
   "hub.token": "Clé de Hugging Face",
@@ -177,4 +178,12 @@ export const fr: Record<keyof typeof en, string> = {
   "need.title": "Mémoire",
   "need.total": "En tout",
   "need.weights": "Modèle",
+  "states.forget": "Supprimer tous les états enregistrés",
+  "states.held": "{size} pour {n} conversation, {limit} au plus | {size} pour {n} conversations, {limit} au plus",
+  "states.none": "Rien n’est enregistré pour l’instant.",
+  "states.note":
+    "Ce qu’un modèle a lu d’une conversation est enregistré, pour qu’elle reprenne aussitôt après un redémarrage. C’est aussi privé que la conversation et supprimé avec elle, ou avec le modèle.",
+  "states.off": "D’après les réglages, plus rien n’est enregistré.",
+  "states.title": "États enregistrés",
+  "states.unreadable": "Lecture impossible",
 };

@@ -18,6 +18,8 @@ export const fr: Record<keyof typeof en, string> = {
   "answers.modelNote": "Ce qui est réglé ici vaut pour toutes les conversations avec ce modèle.",
   "answers.more": "Plus",
   "answers.noPreset": "Aucun",
+  "answers.noFile": "Aucun",
+  "answers.otherFile": "Choisir un fichier…",
   "answers.notKept": "Le préréglage n’a pas été gardé",
   "answers.nothingSet": "Rien n’est réglé ici qu’un préréglage pourrait garder.",
   "answers.origin_conversation": "réglé ici",
@@ -114,7 +116,7 @@ export const fr: Record<keyof typeof en, string> = {
   "setting.top_p": "Top-p",
   "settingHint.call_form": "Seulement quand les outils sont décrits dans la consigne.",
   "settingHint.context_length": "En jetons. Plus de contexte demande plus de mémoire.",
-  "settingHint.draft": "Chemin d’un petit modèle au même vocabulaire ; il devine d’avance.",
+  "settingHint.draft": "Un petit modèle au même vocabulaire ; il devine d’avance.",
   "settingHint.flash_attention": "Plus rapide et moins de mémoire, là où la machine le peut.",
   "settingHint.frequency_penalty": "Rend un mot moins probable à chaque fois qu’il est dit.",
   "settingHint.gate":

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use lectern_library::folders::{Program, models_in, ollama_models, other_programs, watch};
 
@@ -12,6 +13,9 @@ use crate::models;
 use crate::settings::Settings;
 use crate::vaults::slug;
 use crate::view::{ModelFolderKind, ModelFolderView, Problem};
+
+/// Between two looks at what was removed.
+const LOOK_FOR_REMOVED: Duration = Duration::from_secs(60 * 60);
 
 /// A model that is in a folder.
 struct Found {
@@ -41,14 +45,13 @@ impl Engine {
         };
         let folder = std::path::absolute(path).map_err(|error| problem(&error.to_string()))?;
         std::fs::read_dir(&folder).map_err(|error| problem(&crate::vaults::reason(&error)))?;
-        let (settings, ()) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             if !settings.model_folders.contains(&folder) {
                 settings.model_folders.push(folder.clone());
             }
             // Who adds a folder again wants to see what is in it.
             settings.hidden_models.retain(|hidden| !hidden.starts_with(&folder));
         })?;
-        self.state().settings = settings;
         self.scan_model_folders().await?;
         self.watch_model_folders();
         self.tell_models();
@@ -58,7 +61,7 @@ impl Engine {
     /// Watches a folder no more; its models leave the list, its files stay.
     pub async fn remove_model_folder(&self, path: &Path) -> Result<(), Problem> {
         let folder = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let (settings, was_there) = Settings::change(&self.0.home, |settings| {
+        let was_there = self.change_settings(|settings| {
             let before = settings.model_folders.len();
             settings.model_folders.retain(|known| *known != folder);
             let was_there = settings.model_folders.len() < before;
@@ -76,7 +79,6 @@ impl Engine {
             return Err(Problem::new("unknown_folder", format!("{} is not watched", folder.display()))
                 .hint("`lectern models folders` shows which are."));
         }
-        self.state().settings = settings;
         self.choose_one_that_is_there();
         self.watch_model_folders();
         self.tell_models();
@@ -102,7 +104,7 @@ impl Engine {
         if !found.iter().any(|found| is_new(&self.state().settings, found)) {
             return Ok(false);
         }
-        let (settings, added) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             let mut added = false;
             for found in &found {
                 if is_new(settings, found) {
@@ -111,16 +113,13 @@ impl Engine {
                 }
             }
             added
-        })?;
-        self.state().settings = settings;
-        Ok(added)
+        })
     }
 
     /// Looks into the folders and follows them for as long as there is an engine.
     pub(in crate::engine) fn follow_model_folders(&self) {
         let options = &self.0.options;
-        let trash = self.0.library.trash.clone();
-        tokio::task::spawn_blocking(move || trash.purge(lectern_core::Timestamp::now()));
+        self.follow_removed();
         // A shell that only looks, or that was given all it needs, is left with what the settings say.
         if options.without_servers
             || options.mcp_config.is_some()
@@ -134,6 +133,18 @@ impl Engine {
         tokio::spawn(async move {
             let Some(engine) = engine.upgrade().map(Engine) else { return };
             engine.take_new_models().await;
+        });
+    }
+
+    /// Deletes what was removed a day ago, now and for as long as there is an engine.
+    fn follow_removed(&self) {
+        let engine = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            while let Some(engine) = engine.upgrade().map(Engine) {
+                // It reads and deletes files. One that was ended half-way is gone on with at the next start.
+                let _ = tokio::task::spawn_blocking(move || engine.purge_removed()).await;
+                tokio::time::sleep(LOOK_FOR_REMOVED).await;
+            }
         });
     }
 
@@ -177,7 +188,7 @@ impl Engine {
 
     /// What another process changed in the settings.
     pub(in crate::engine) fn take_models(&self, settings: &Settings) {
-        let (changed, folders_changed) = {
+        let (changed, folders_changed, hub_changed) = {
             let mut state = self.state();
             let before = &mut state.settings;
             let same_folders = before.model_folders == settings.model_folders;
@@ -187,8 +198,13 @@ impl Engine {
             before.models.clone_from(&settings.models);
             before.model_folders.clone_from(&settings.model_folders);
             before.hidden_models.clone_from(&settings.hidden_models);
-            (!same, !same_folders)
+            let hub_changed = before.model_hub != settings.model_hub;
+            before.model_hub.clone_from(&settings.model_hub);
+            (!same, !same_folders, hub_changed)
         };
+        if hub_changed && let Err(problem) = self.renew_hub() {
+            tracing::warn!(%problem, "the mirror of the settings");
+        }
         if folders_changed {
             self.watch_model_folders();
         }

@@ -3,15 +3,15 @@
 //! Invariant: no token and no signed address is in what a shell gets.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
 use lectern_core::ModelId;
 use lectern_library::advice::{Need, guess_need};
 use lectern_library::{
-    Download, DownloadOptions, Downloads, Fault, Offer, Offers, Reserve, Retry, State, Token, WebOptions,
-    curated, name,
+    Download, DownloadOptions, Downloads, Fault, Offer, Offers, Reserve, Retry, State, Token, Url,
+    WebOptions, curated, name,
 };
 use lectern_mcp::Secrets;
 use tokio::sync::broadcast;
@@ -21,7 +21,6 @@ use super::super::{Engine, Inner};
 use crate::library::of_fault;
 use crate::models;
 use crate::secrets::Keyring;
-use crate::settings::Settings;
 use crate::view::{
     AppNews, CuratedView, DownloadRequest, DownloadState, DownloadView, Problem, RepositoryFile,
     RepositoryView, Verdict,
@@ -95,6 +94,14 @@ impl Engine {
         Ok(self.download_view(&resumed))
     }
 
+    /// Lets downloads go on that an end of the program broke off; what was stopped stays stopped. For shells that stay.
+    pub fn resume_downloads(&self) {
+        match self.ready_downloads() {
+            Ok(downloads) => downloads.resume_broken_off(),
+            Err(problem) => tracing::warn!(%problem, "downloads that were broken off do not go on"),
+        }
+    }
+
     /// Takes a download off the list; of one that is not done, what is here is deleted.
     pub async fn cancel_download(&self, id: &str) -> Result<(), Problem> {
         self.ready_downloads()?.cancel(id).await.map_err(|fault| of_fault(&fault))?;
@@ -135,31 +142,52 @@ impl Engine {
 
     /// Stops downloads, so that what is here is on the disk.
     pub(in crate::engine) async fn close_library(&self) {
-        if let Some(Ok(downloads)) = self.0.library.downloads.get() {
+        let opened = self.opened_downloads().clone();
+        if let Some(downloads) = opened {
             downloads.shutdown().await;
         }
     }
 
-    fn ready_downloads(&self) -> Result<&Downloads, Problem> {
-        let opened = self.0.library.downloads.get_or_init(|| {
-            let downloads = Downloads::open(self.download_options()?)?;
-            tokio::spawn(follow(Arc::downgrade(&self.0), downloads.subscribe()));
-            Ok(downloads)
-        });
-        opened.as_ref().map_err(of_fault)
+    fn ready_downloads(&self) -> Result<Downloads, Problem> {
+        let mut opened = self.opened_downloads();
+        if let Some(downloads) = &*opened {
+            return Ok(downloads.clone());
+        }
+        // What could not be opened, for a hub without an address, is tried again the next time.
+        let options = self.download_options().map_err(|fault| of_fault(&fault))?;
+        let downloads = Downloads::open(options).map_err(|fault| of_fault(&fault))?;
+        tokio::spawn(follow(Arc::downgrade(&self.0), downloads.subscribe()));
+        Ok(opened.insert(downloads).clone())
+    }
+
+    fn opened_downloads(&self) -> MutexGuard<'_, Option<Downloads>> {
+        self.0.library.downloads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn download_options(&self) -> Result<DownloadOptions, Fault> {
+        let web = WebOptions {
+            hub: self.hub_address()?,
+            token: Some(token(self.0.secrets.clone())),
+            silence: SILENCE,
+        };
+        let folder = self.0.home.models();
+        Ok(DownloadOptions { folder, web, retry: RETRY, reserve: RESERVE, at_once: AT_ONCE })
+    }
+
+    fn hub_address(&self) -> Result<Url, Fault> {
         let variable = std::env::var(HUB_VARIABLE).ok().filter(|value| !value.trim().is_empty());
         let named = variable.or_else(|| self.state().settings.model_hub.clone());
         let hub = named.as_deref().unwrap_or(HUB).trim();
-        let hub = hub.parse().map_err(|_| Fault::Unreachable {
+        hub.parse().map_err(|_| Fault::Unreachable {
             host: hub.to_owned(),
             reason: format!("it is no address; look at `model_hub` in the settings and at {HUB_VARIABLE}"),
-        })?;
-        let web = WebOptions { hub, token: Some(token(self.0.secrets.clone())), silence: SILENCE };
-        let folder = self.0.home.models();
-        Ok(DownloadOptions { folder, web, retry: RETRY, reserve: RESERVE, at_once: AT_ONCE })
+        })
+    }
+
+    /// A mirror or a token that was changed holds at once.
+    pub(in crate::engine) fn renew_hub(&self) -> Result<(), Problem> {
+        let Some(downloads) = self.opened_downloads().clone() else { return Ok(()) };
+        self.hub_address().and_then(|hub| downloads.set_hub(hub)).map_err(|fault| of_fault(&fault))
     }
 
     fn offered(&self, offer: &Offer) -> RepositoryFile {
@@ -215,13 +243,12 @@ impl Engine {
             return;
         }
         let path = download.file.clone();
-        let added = Settings::change(&self.0.home, |settings| {
+        let added = self.change_settings(|settings| {
             settings.hidden_models.retain(|hidden| *hidden != path);
             models::add(settings, &path)
         });
-        match added {
-            Ok((settings, _)) => self.state().settings = settings,
-            Err(problem) => tracing::warn!(%problem, "a downloaded model was not put on the list"),
+        if let Err(problem) = added {
+            tracing::warn!(%problem, "a downloaded model was not put on the list");
         }
         self.tell_models();
     }

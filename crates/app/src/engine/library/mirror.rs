@@ -8,7 +8,6 @@ use super::super::Engine;
 use super::hub::{HUB_VARIABLE, TOKEN, TOKEN_VARIABLE};
 use crate::problem::of_secrets;
 use crate::secrets::Kept;
-use crate::settings::Settings;
 use crate::view::{HubToken, HubView, Problem};
 
 impl Engine {
@@ -28,27 +27,29 @@ impl Engine {
     pub async fn keep_hub_token(&self, token: Option<&str>) -> Result<HubView, Problem> {
         let Some(token) = token.map(str::trim).filter(|token| !token.is_empty()) else {
             self.0.secrets.delete(TOKEN).await.map_err(|error| of_secrets(&error))?;
+            self.renew_hub()?;
             return self.hub().await;
         };
         if !token.chars().all(|char| char.is_ascii_graphic()) {
             return Err(Problem::new("bad_token", "a token has no spaces and no letters beyond ASCII"));
         }
         let kept = self.0.secrets.keep(TOKEN, token).await.map_err(|error| of_secrets(&error))?;
+        self.renew_hub()?;
         Ok(match kept {
             Kept::InKeyring => self.hub().await?,
             Kept::ForThisSession(_) => self.hub_view(HubToken::Session),
         })
     }
 
-    /// Sets the mirror that stands for Hugging Face, or none. It holds from the next start on.
+    /// Sets the mirror that stands for Hugging Face, or none. It holds at once.
     pub async fn set_hub_mirror(&self, mirror: Option<&str>) -> Result<HubView, Problem> {
         let mirror = mirror.map(str::trim).filter(|mirror| !mirror.is_empty()).map(str::to_owned);
         if let Some(named) = mirror.as_deref().filter(|named| !is_address(named)) {
             return Err(Problem::new("bad_address", format!("`{named}` is no web address"))
                 .hint("Write one that begins with https://."));
         }
-        let (settings, ()) = Settings::change(&self.0.home, |settings| settings.model_hub = mirror)?;
-        self.state().settings = settings;
+        self.change_settings(|settings| settings.model_hub = mirror)?;
+        self.renew_hub()?;
         self.hub().await
     }
 

@@ -4,15 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
-use lectern_core::ModelId;
+use lectern_core::{ModelId, Timestamp};
 use lectern_library::folders::files_of;
 use lectern_library::trash::KEPT;
+use lectern_local::saved::{file_digest, forget_file};
 use serde::{Deserialize, Serialize};
 
 use super::super::Engine;
 use crate::library::of_trash;
 use crate::models;
-use crate::settings::{ModelEntry, Settings};
+use crate::settings::ModelEntry;
 use crate::view::{ModelView, Problem, RemovedModel};
 
 /// What is needed to put a model back on the list.
@@ -21,6 +22,9 @@ struct Note {
     entry: ModelEntry,
     /// Whether it was the chosen one.
     chosen: bool,
+    /// What the saved states of its file are known by; they go when it can't be brought back any more.
+    #[serde(default)]
+    states: Option<String>,
 }
 
 impl Engine {
@@ -40,11 +44,12 @@ impl Engine {
         self.stop_using(id).await?;
         let files = entry.path().map(|path| self.own_files(path)).unwrap_or_default();
         let freed = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|meta| meta.len()).sum();
-        let note = Note { chosen: self.state().settings.model.as_ref() == Some(id), entry };
+        let states = entry.path().filter(|path| path.exists()).map(file_digest);
+        let note = Note { chosen: self.state().settings.model.as_ref() == Some(id), entry, states };
         let path = note.entry.path().map(Path::to_owned);
         let kept = serde_json::to_value(&note).map_err(|error| Problem::new("defect", error.to_string()))?;
         let removed = self.0.library.trash.put(&files, kept).map_err(|error| of_trash(&error))?;
-        let changed = Settings::change(&self.0.home, |settings| {
+        let changed = self.change_settings(|settings| {
             let own = self.0.home.models();
             let is_found = |path: &&PathBuf| {
                 settings.model_folders.iter().chain([&own]).any(|folder| path.starts_with(folder))
@@ -57,8 +62,8 @@ impl Engine {
             models::remove(settings, id)
         });
         match changed {
-            Ok((settings, Ok(()))) => self.state().settings = settings,
-            Ok((_, Err(problem))) | Err(problem) => {
+            Ok(Ok(())) => {}
+            Ok(Err(problem)) | Err(problem) => {
                 // Nothing was removed: the files go back to where they were.
                 let _ = self.0.library.trash.restore(&removed.token);
                 return Err(problem);
@@ -76,7 +81,7 @@ impl Engine {
         let note: Note = serde_json::from_value(restored.note).map_err(|error| {
             Problem::new("unknown_removal", format!("what was removed can't be read: {error}"))
         })?;
-        let (settings, model) = Settings::change(&self.0.home, |settings| {
+        let model = self.change_settings(|settings| {
             settings.hidden_models.retain(|hidden| note.entry.path() != Some(hidden));
             let model = models::put_back(settings, note.entry.clone());
             if note.chosen {
@@ -84,15 +89,31 @@ impl Engine {
             }
             model
         })?;
-        {
-            let mut state = self.state();
-            state.settings = settings;
-            if note.chosen {
-                state.model = model.clone();
-            }
+        if note.chosen {
+            self.state().model = model.clone();
         }
         self.tell_models();
         Ok(self.model_view(&model))
+    }
+
+    /// Deletes for good what was removed a day ago: files, and what was saved of conversations with them.
+    pub(super) fn purge_removed(&self) {
+        let purged = self.0.library.trash.purge(Timestamp::now());
+        let states: Vec<String> = purged
+            .into_iter()
+            .filter_map(|removed| serde_json::from_value::<Note>(removed.note).ok()?.states)
+            .collect();
+        if states.is_empty() {
+            return;
+        }
+        // The same file may have been added again, or be there under another name.
+        let listed = models::of_settings(&self.state().settings);
+        let kept: Vec<String> = listed.iter().filter_map(|model| model.path()).map(file_digest).collect();
+        for digest in states.iter().filter(|digest| !kept.contains(digest)) {
+            if let Err(error) = forget_file(&self.0.home.states(), digest) {
+                tracing::warn!(%error, "a saved state of a model that was removed");
+            }
+        }
     }
 
     /// The models that can be brought back, the newest first: token, name, and whether files come back too.
@@ -120,7 +141,7 @@ impl Engine {
 
     /// Nobody computes with the model when this returns.
     async fn stop_using(&self, id: &ModelId) -> Result<(), Problem> {
-        let in_use = self.state().model.id == *id;
+        let in_use = self.state().model.id == *id || self.0.models.is_loaded(id).await;
         if in_use && !self.0.turns.all_running().is_empty() {
             return Err(Problem::new("turn_running", format!("{id} is writing an answer"))
                 .hint("Wait for the answer, or stop it."));

@@ -66,7 +66,7 @@ impl Engine {
     pub async fn remove_server(&self, id: &ServerId) -> Result<UndoToken, Problem> {
         self.not_built_in(id)?;
         let approved = self.editable(id).is_ok_and(|config| self.is_approved(&config));
-        let (settings, removed) = Settings::change(&self.0.home, |settings| {
+        let removed = self.change_settings(|settings| {
             let position = settings.servers.keys().position(|known| known == id.as_str())?;
             Some((position, settings.servers.shift_remove(id.as_str())?))
         })?;
@@ -74,7 +74,6 @@ impl Engine {
         let token = UndoToken(format!("{}-{}", std::process::id(), count()));
         {
             let mut state = self.state();
-            state.settings = settings;
             state.unusable.retain(|unusable| unusable.id != id.as_str());
             let removed = Removed { token: token.clone(), id: id.0.clone(), position, entry, approved };
             state.removed.push(removed);
@@ -97,19 +96,17 @@ impl Engine {
         };
         let gone = || Problem::new("nothing_to_undo", "there is nothing to bring back any more");
         let Removed { id, position, entry, approved, .. } = removed.ok_or_else(gone)?;
-        let (settings, taken) = Settings::change(&self.0.home, |settings| {
+        let (config, taken) = self.change_settings(|settings| {
             let taken = settings.servers.contains_key(&id);
             if !taken {
                 let place = position.min(settings.servers.len());
                 settings.servers.shift_insert(place, id.clone(), entry);
             }
-            taken
+            (settings.server(&id), taken)
         })?;
         if taken {
             return Err(name_taken(&id));
         }
-        let config = settings.server(&id);
-        self.state().settings = settings;
         match config {
             Some(Ok(config)) => {
                 self.readmit(&config, approved)?;
@@ -146,8 +143,7 @@ impl Engine {
 
     /// Writes a server into the settings and lets it run as it is now.
     pub(super) async fn put_server(&self, config: ServerConfig) -> Result<ServerView, Problem> {
-        let (settings, ()) = Settings::change(&self.0.home, |settings| settings.put_server(&config))?;
-        self.state().settings = settings;
+        self.change_settings(|settings| settings.put_server(&config))?;
         self.note(AuditKind::Server, &config.id, None, "saved")?;
         self.run_server(config).await
     }

@@ -6,10 +6,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use lectern_core::ServerId;
+use lectern_mcp::ServerConfig;
 
 use super::plan::of_settings;
 use crate::engine::Engine;
@@ -49,8 +50,26 @@ impl Engine {
     }
 
     async fn apply_settings(&self) {
+        let Some((configs, gone)) = self.take_settings() else { return };
+        for id in gone.iter().filter(|id| !self.is_built_in(id.as_str())) {
+            // It may have been an entry that the host never had.
+            let _ = self.0.host.remove(id).await;
+        }
+        for config in configs {
+            let known = self.0.host.config(&config.id).ok();
+            if known.as_ref() != Some(&config) && !self.is_built_in(config.id.as_str()) {
+                self.0.host.set(config).await;
+            }
+        }
+        self.tell_servers();
+    }
+
+    /// What the file says goes into the state, with the servers that are to be and those that are gone.
+    fn take_settings(&self) -> Option<(Vec<ServerConfig>, Vec<ServerId>)> {
+        // What this process changes meanwhile would be forgotten again.
+        let _alone = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
         // A broken file is told about when something is to be written into it.
-        let Ok(settings) = Settings::read(&self.0.home) else { return };
+        let settings = Settings::read(&self.0.home).ok()?;
         let (configs, unusable) = of_settings(&settings);
         let gone: Vec<ServerId> = {
             let mut state = self.state();
@@ -63,17 +82,7 @@ impl Engine {
         };
         self.take_rules(&settings);
         self.take_models(&settings);
-        for id in gone.iter().filter(|id| !self.is_built_in(id.as_str())) {
-            // It may have been an entry that the host never had.
-            let _ = self.0.host.remove(id).await;
-        }
-        for config in configs {
-            let known = self.0.host.config(&config.id).ok();
-            if known.as_ref() != Some(&config) && !self.is_built_in(config.id.as_str()) {
-                self.0.host.set(config).await;
-            }
-        }
-        self.tell_servers();
+        Some((configs, gone))
     }
 }
 

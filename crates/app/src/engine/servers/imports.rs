@@ -73,14 +73,13 @@ impl Engine {
         for (key, value) in &secrets {
             self.0.secrets.keep(key, value).await.map_err(|error| of_secrets(&error))?;
         }
-        let (settings, ()) = Settings::change(&self.0.home, |settings| {
+        self.change_settings(|settings| {
             for server in &servers {
                 let entry = serde_json::Value::Object(server.entry.clone());
                 settings.servers.insert(server.config.id.0.clone(), entry);
             }
             settings.add_inputs(&inputs);
         })?;
-        self.state().settings = settings;
         let mut views = Vec::new();
         for server in servers {
             self.approve(&server.config)?;
