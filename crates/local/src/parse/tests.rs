@@ -67,3 +67,29 @@ fn a_beginning_gives_what_is_certain() {
     assert_eq!(parsed.content, "");
     assert_eq!(parsed.tool_calls.first().map(|call| call.name.as_str()), Some("search"));
 }
+
+#[test]
+fn odd_arguments_come_through_as_they_are() {
+    let arguments = [
+        json!({}),
+        json!({ "q": "größe 🎉 \u{202e}x\u{0} \\ \" \n\t </tool_call" }),
+        json!({ "q": "{\"name\": \"search\", \"arguments\": {\"q\": 1}}" }),
+        json!({ "q": "```json\n[search(q='a')]\n```" }),
+        json!({ "q": 9_007_199_254_740_993_u64, "n": -9_223_372_036_854_775_808_i64, "f": 1e-7 }),
+        json!({ "q": { "a": [[], {}, [null, true, { "": "" }]] } }),
+    ];
+    for arguments in arguments {
+        let call = json!({ "name": "search", "arguments": arguments });
+        let wanted = [ParsedToolCall { name: "search".into(), arguments: arguments.clone() }];
+        for (template, text) in [
+            (CHATML_TOOLS, format!("<tool_call>\n{call}\n</tool_call>")),
+            (CHATML, format!("<tool_call>\n{call}\n</tool_call>")),
+            (CHATML, format!("Let me look.\n\n<tool_call>{call}</tool_call>")),
+            (CHATML, format!("```json\n{call}\n```")),
+        ] {
+            let read = parse_text(Some(template), &tools(), &text, false).unwrap();
+            assert_eq!(read.tool_calls, wanted, "{text}");
+            assert!(!read.content.contains("tool_call"), "{text}: {:?}", read.content);
+        }
+    }
+}
