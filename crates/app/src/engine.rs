@@ -234,7 +234,12 @@ fn executable(options: &EngineOptions) -> Result<PathBuf, Problem> {
 /// The model that was named for this run, else the one of the settings, else the starter.
 fn chosen_model(settings: &Settings, options: &EngineOptions) -> Result<Model, Problem> {
     if let Some(text) = &options.model {
-        return models::named(text, settings);
+        let named = models::named(text, settings);
+        let is_there = named.as_ref().is_ok_and(|model| model.path().is_none_or(Path::exists));
+        return match &options.base_url {
+            Some(base) if !is_there => models::at_address(text, base),
+            Some(_) | None => named,
+        };
     }
     let listed = models::of_settings(settings);
     let chosen = listed.iter().find(|model| Some(&model.id) == settings.model.as_ref());

@@ -17,7 +17,7 @@ use crate::entry;
 use crate::fitted::Fitted;
 use crate::generation::{Effective, Levels};
 use crate::home::Home;
-use crate::providers::{Providers, Remote};
+use crate::providers::{self, Providers, Remote};
 use crate::settings::{ModelEntry, ModelOptions, ModelSource, RemoteEntry, Settings};
 use crate::starter::{self, STARTER_ID, STARTER_NAME};
 use crate::states::cache_options;
@@ -144,6 +144,21 @@ fn at_provider(text: &str, settings: &Settings) -> Option<Model> {
         let source = Source::Remote(Box::new(of_provider(&entry, settings)));
         Model { id: text.into(), source, options: ModelOptions::default() }
     }))
+}
+
+/// A model of an OpenAI-compatible endpoint that is in no settings, for one run. It is asked as nobody.
+pub(crate) fn at_address(name: &str, base_url: &str) -> Result<Model, Problem> {
+    let provider = providers::endpoint(base_url)?;
+    let entry = RemoteEntry {
+        provider: provider.id.clone(),
+        model: name.to_owned(),
+        name: None,
+        price: None,
+        facts: ModelFacts::default(),
+        other: serde_json::Map::new(),
+    };
+    let source = Source::Remote(Box::new(Remote { entry, provider: Some(provider) }));
+    Ok(Model { id: name.into(), source, options: ModelOptions::default() })
 }
 
 /// Adds a file to the settings, or finds it there. The file is read, not copied.

@@ -33,6 +33,23 @@ pub struct Remote {
     pub provider: Option<ProviderEntry>,
 }
 
+/// An endpoint that is in no settings, for one run.
+pub(crate) fn endpoint(base_url: &str) -> Result<ProviderEntry, Problem> {
+    let url = address::read(base_url)?;
+    Ok(ProviderEntry {
+        id: "endpoint".into(),
+        kind: ProviderKind::OpenaiCompatible,
+        name: None,
+        project: None,
+        location: None,
+        base_url: Some(url.to_string()),
+        sign_in: SignInKind::None,
+        login: None,
+        options: crate::view::ProviderOptions::default(),
+        other: serde_json::Map::new(),
+    })
+}
+
 /// The ways to sign in that there are, the usual one first.
 pub fn sign_ins(kind: ProviderKind) -> &'static [SignInKind] {
     match kind {

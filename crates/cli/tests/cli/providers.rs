@@ -155,6 +155,22 @@ fn an_endpoint_answers_with_a_key_and_without() {
 }
 
 #[test]
+fn an_address_is_enough_for_one_question() {
+    let runtime = runtime();
+    let lectern = Lectern::new();
+    let server = runtime.block_on(endpoint(None));
+    for model in ["tiny", "some/tiny"] {
+        let asked = lectern.ask(["--model", model, "--base-url", &server.url(), "hello"]);
+        assert_eq!(asked.answer(), REPLY);
+        assert_eq!(server.seen().last().unwrap().json()["model"], model);
+    }
+    let settings = std::fs::read_to_string(lectern.home().join("settings.json")).unwrap_or_default();
+    assert!(!settings.contains("tiny"), "{settings}");
+    let refused = lectern.run(["ask", "--model", "starter", "--base-url", &server.url(), "hello"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+#[test]
 fn a_test_shows_an_answer_and_a_call() {
     let runtime = runtime();
     let lectern = Lectern::new();
