@@ -544,11 +544,6 @@ prompt: number | null,
 source: SpeedSource, };
 
 /**
- * Whether a model fits into memory.
- */
-export type Verdict = "fits" | "tight" | "too_big";
-
-/**
  * What is saved of conversations, so that they go on at once.
  */
 export type StatesView = { 
@@ -568,3 +563,8 @@ limit: number,
  * Whether more is saved.
  */
 saved: boolean, };
+
+/**
+ * Whether a model fits into memory.
+ */
+export type Verdict = "fits" | "tight" | "too_big";
