@@ -140,7 +140,8 @@ export const fr: Messages = {
   "note.text": "Texte de la note",
   "notice.broken_schema": "Un outil décrit mal ses arguments ; ils n’ont pas été vérifiés.",
   "notice.history_cut": "Les messages plus anciens ont été omis : le contexte du modèle est plein.",
-  "notice.loose_grammar": "Un appel n’a suivi qu’une partie du schéma de son outil ; les arguments ont été vérifiés ensuite.",
+  "notice.loose_grammar":
+    "Un appel n’a suivi qu’une partie du schéma de son outil ; les arguments ont été vérifiés ensuite.",
   "notice.model_reloaded": "Le modèle a été redémarré.",
   "notice.news_dropped": "Un outil a signalé plus d’étapes qu’on n’en garde.",
   "notice.result_cut": "Un long résultat a été raccourci pour le modèle.",
