@@ -1,4 +1,4 @@
-//! Model files that are dragged into the window.
+//! Model files and images that are dragged into the window.
 //!
 //! Invariant: the page hears names only. Which files are added stands here, so that a page that was talked into
 //! something can't name a file of its own.
@@ -17,7 +17,8 @@ pub struct Drops(Mutex<State>);
 #[derive(Default)]
 struct State {
     page: Option<Channel<DropNews>>,
-    dropped: Vec<PathBuf>,
+    models: Vec<PathBuf>,
+    images: Vec<PathBuf>,
 }
 
 impl Drops {
@@ -32,7 +33,8 @@ impl Drops {
         match event {
             DragDropEvent::Enter { paths, .. } => state.tell(news_of(paths, Stage::Over)),
             DragDropEvent::Drop { paths, .. } => {
-                state.dropped = paths.iter().filter(|path| is_model(path)).cloned().collect();
+                state.models = paths.iter().filter(|path| is_model(path)).cloned().collect();
+                state.images = paths.iter().filter(|path| is_image(path)).cloned().collect();
                 state.tell(news_of(paths, Stage::Dropped));
             }
             DragDropEvent::Leave => state.tell(DropNews::Left),
@@ -43,7 +45,12 @@ impl Drops {
 
     /// The model files that were let go of last; each drop is taken once.
     pub fn take(&self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.state().dropped)
+        std::mem::take(&mut self.state().models)
+    }
+
+    /// The same for images and documents.
+    pub fn take_images(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.state().images)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -68,18 +75,26 @@ enum Stage {
 }
 
 fn news_of(paths: &[PathBuf], stage: Stage) -> DropNews {
-    let (files, rest): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| is_model(path));
-    let models: Vec<String> = files.into_iter().map(|path| name_of(path)).collect();
-    let others = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+    let names = |wanted: fn(&Path) -> bool| -> Vec<String> {
+        paths.iter().filter(|path| wanted(path)).map(|path| name_of(path)).collect()
+    };
+    let (models, images) = (names(is_model), names(is_image));
+    let others = u32::try_from(paths.len() - models.len() - images.len()).unwrap_or(u32::MAX);
     match stage {
-        Stage::Over => DropNews::Over { models, others },
-        Stage::Dropped => DropNews::Dropped { models, others },
+        Stage::Over => DropNews::Over { models, images, others },
+        Stage::Dropped => DropNews::Dropped { models, images, others },
     }
 }
 
 /// By the ending only; what a file really is, is found out when it is added.
 fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"))
+}
+
+/// The same for what a message can take along.
+fn is_image(path: &Path) -> bool {
+    const ENDINGS: [&str; 7] = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "pdf"];
+    path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 fn name_of(path: &Path) -> String {
@@ -100,7 +115,9 @@ mod tests {
     #[test]
     fn only_model_files_are_kept_and_only_once() {
         let drops = Drops::default();
-        drops.hear(&dropped(&["/a/tiny.GGUF", "/a/notes.md", "/a/gguf"]));
+        drops.hear(&dropped(&["/a/tiny.GGUF", "/a/cat.JPG", "/a/notes.md", "/a/gguf"]));
+        assert_eq!(drops.take_images(), [PathBuf::from("/a/cat.JPG")]);
+        assert!(drops.take_images().is_empty());
         assert_eq!(drops.take(), [PathBuf::from("/a/tiny.GGUF")]);
         assert!(drops.take().is_empty());
     }
@@ -116,8 +133,9 @@ mod tests {
 
     #[test]
     fn the_page_hears_names_without_their_folders() {
-        let paths = ["/home/ada/private/tiny.gguf", "/home/ada/note.md"].map(PathBuf::from);
-        let models = vec!["tiny.gguf".to_owned()];
-        assert_eq!(news_of(&paths, Stage::Over), DropNews::Over { models, others: 1 });
+        let paths = ["/home/ada/private/tiny.gguf", "/home/ada/cat.png", "/home/ada/note.md"];
+        let (models, images) = (vec!["tiny.gguf".to_owned()], vec!["cat.png".to_owned()]);
+        let news = news_of(&paths.map(PathBuf::from), Stage::Over);
+        assert_eq!(news, DropNews::Over { models, images, others: 1 });
     }
 }

@@ -5,6 +5,7 @@
 mod ahead;
 mod choice;
 mod conversations;
+mod enclosed;
 mod generation;
 mod library;
 mod news;

@@ -82,6 +82,11 @@ impl Home {
         self.0.join("curated.json")
     }
 
+    /// Images that wait to be sent.
+    pub fn enclosed(&self) -> PathBuf {
+        self.0.join("enclosed")
+    }
+
     /// What models computed for conversations: as private as those, and replaceable.
     pub fn states(&self) -> PathBuf {
         self.0.join("cache").join("kv")

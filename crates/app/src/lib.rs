@@ -12,6 +12,7 @@ pub mod home;
 mod library;
 pub mod models;
 pub mod options;
+mod picture;
 mod problem;
 pub mod prompt;
 pub mod providers;

@@ -287,6 +287,7 @@ impl Models {
             quantisation: None,
             context_length: model.options.context_length,
             tool_mode: model.options.tool_mode.unwrap_or_default(),
+            vision: false,
             starter: false,
             origin: ModelOrigin::File,
             remote: None,
@@ -296,7 +297,10 @@ impl Models {
             problem: None,
         };
         match info {
-            Ok(info) => with_info(view, &info, &model.options),
+            Ok(info) => ModelView {
+                vision: lectern_local::sees(path, &info),
+                ..with_info(view, &info, &model.options)
+            },
             Err(problem) => ModelView { problem: Some(problem), ..view },
         }
     }
@@ -312,6 +316,7 @@ impl Models {
             quantisation: None,
             context_length: None,
             tool_mode: ToolMode::Native,
+            vision: false,
             starter: true,
             origin: ModelOrigin::BuiltIn,
             remote: None,

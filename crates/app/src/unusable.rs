@@ -22,7 +22,8 @@ impl Unusable {
             id,
             tool_mode: ToolMode::Native,
             context_length: None,
-            vision: false,
+            // So that a question with images is kept, and the reason told.
+            vision: true,
             remote: false,
         };
         Self { info, problem, code: ModelErrorCode::BadModelFile }

@@ -4,6 +4,7 @@
 
 mod audit;
 mod drops;
+mod enclosed;
 mod generation;
 mod hub;
 mod import;
@@ -21,6 +22,7 @@ use ts_rs::TS;
 
 pub use audit::*;
 pub use drops::*;
+pub use enclosed::*;
 pub use generation::*;
 pub use hub::*;
 pub use import::*;
@@ -74,6 +76,8 @@ pub struct ModelView {
     pub context_length: Option<u32>,
     /// How tools are brought to it.
     pub tool_mode: ToolMode,
+    /// Whether it sees images.
+    pub vision: bool,
     /// Whether it is the small built-in one.
     pub starter: bool,
     /// Where its file came from.
@@ -202,6 +206,10 @@ pub struct SendRequest {
     #[serde(default)]
     #[ts(optional)]
     pub model: Option<ModelId>,
+    /// Images and documents that go along, by their ids.
+    #[serde(default)]
+    #[ts(as = "Option<Vec<String>>", optional)]
+    pub enclosed: Vec<String>,
 }
 
 /// What came of sending.

@@ -84,6 +84,9 @@ pub struct Ask {
     /// Print each event as one line of JSON
     #[arg(long)]
     pub json: bool,
+    /// An image, or a PDF for a remote model, that goes along; can be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
     /// The question; `-` reads it from standard input
     pub text: String,
 }

@@ -36,7 +36,11 @@ async fn one_question(
         return Ok(Exit::Cancelled);
     }
     let conversation: Option<ConversationId> = ask.with.conversation.clone().map(Into::into);
-    let receipt = engine.send(mention::read(&text, conversation.clone(), &server_ids(engine))?).await?;
+    let mut request = mention::read(&text, conversation.clone(), &server_ids(engine))?;
+    for path in &ask.image {
+        request.enclosed.push(engine.enclose_file(path).await?.id);
+    }
+    let receipt = engine.send(request).await?;
     let asker = People::of(&ask.with);
     let outcome = if ask.json {
         follow::turn(engine, &receipt, &mut JsonLines, asker, cancel).await?

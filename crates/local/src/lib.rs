@@ -25,6 +25,7 @@ mod worker;
 pub use child::WorkerCommand;
 pub use format::{CallForm, FormatOptions};
 pub use gguf::{FileFault, ModelFileError, ModelFileInfo, ProjectorInfo, read_info, read_projector};
+pub use images::AVAILABLE as SEES_IMAGES;
 pub use model::{LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
 pub use protocol::Misbehaviour;
@@ -32,3 +33,8 @@ pub use saved::CacheOptions;
 pub use speed::{FlashAttention, KvType, Loading, Lookup, SpeedError, SpeedOptions};
 pub use tools::{Inspection, TextParser, ToolSupport, inspect};
 pub use worker::worker_main;
+
+/// Whether a model can be shown images: this build can, and the file that sees lies beside the model.
+pub fn sees(model: &std::path::Path, info: &ModelFileInfo) -> bool {
+    SEES_IMAGES && gguf::projector_beside(model, info.shape.width).is_some()
+}

@@ -4,6 +4,7 @@
 
 mod app;
 mod conversations;
+mod enclosed;
 mod generation;
 mod imports;
 mod library;
@@ -44,6 +45,10 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         turns::answer_permission,
         turns::answer_question,
         turns::long_message,
+        enclosed::enclose,
+        enclosed::choose_enclosures,
+        enclosed::enclose_dropped,
+        enclosed::discard_enclosure,
         models::select_model,
         models::model_wanted,
         models::add_model,
@@ -133,7 +138,21 @@ async fn chosen(
         let _ = answer.send(path);
     }));
     let Ok(Some(path)) = chosen.await else { return Ok(None) };
-    path.into_path()
-        .map(Some)
-        .map_err(|_| Problem::new("not_a_file", "what was chosen is no file on this computer"))
+    path.into_path().map(Some).map_err(|_| not_a_file())
+}
+
+/// The same for a dialog in which several can be chosen; none when it was closed.
+async fn several(
+    show: impl FnOnce(Box<dyn FnOnce(Option<Vec<FilePath>>) + Send>),
+) -> Result<Vec<PathBuf>, Problem> {
+    let (answer, chosen) = tokio::sync::oneshot::channel();
+    show(Box::new(move |paths| {
+        let _ = answer.send(paths);
+    }));
+    let paths = chosen.await.ok().flatten().unwrap_or_default();
+    paths.into_iter().map(|path| path.into_path().map_err(|_| not_a_file())).collect()
+}
+
+fn not_a_file() -> Problem {
+    Problem::new("not_a_file", "what was chosen is no file on this computer")
 }

@@ -1,6 +1,7 @@
 // All types of the app in one place; the files beside it are generated from Rust.
 export type * from "./app/audit";
 export type * from "./app/drops";
+export type * from "./app/enclosed";
 export type * from "./app/generation";
 export type * from "./app/hub";
 export type * from "./app/import";

@@ -5,13 +5,15 @@ import type {
   AppView,
   ConversationSummary,
   ConversationView,
+  Enclosure,
+  Enclosures,
   NoteView,
   Problem,
   SendReceipt,
   SendRequest,
   VaultView,
 } from "../bindings/app";
-import type { Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
+import type { Blob as Bytes, Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
 import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
 import type { ProviderHost } from "./providers";
@@ -35,6 +37,14 @@ export interface Host extends ServerHost, OfferHost, ModelHost, ProviderHost, Ge
 
   /** Starts a turn. Events come through `onEvents` until `turn_finished`. */
   send(request: SendRequest, onEvents: OnEvents): Promise<SendReceipt>;
+  /** Takes in an image or a document that was pasted; `send` names it by its id. */
+  enclose(file: Bytes, name: string | null): Promise<Enclosure>;
+  /** Opens the system's file dialog; nothing is taken when the user closes it. */
+  chooseEnclosures(): Promise<Enclosures>;
+  /** Takes in the images that the user let go of last. */
+  encloseDropped(): Promise<Enclosures>;
+  /** Drops one that will not be sent. */
+  discardEnclosure(id: string): Promise<void>;
   /** Events of a running turn from `afterSeq` + 1 on (-1: from the start), e.g. after the window was reloaded. */
   attachTurn(turn: string, afterSeq: number, onEvents: OnEvents): Promise<void>;
   cancelTurn(turn: string): Promise<void>;

@@ -21,6 +21,10 @@ export function tauriHost(): Host {
     restoreConversation: (id) => invoke("restore_conversation", { id }),
 
     send: (request, onEvents) => invoke("send", { request, onEvents: channel<Event[]>(onEvents) }),
+    enclose: (file, name) => invoke("enclose", { file, name }),
+    chooseEnclosures: () => invoke("choose_enclosures"),
+    encloseDropped: () => invoke("enclose_dropped"),
+    discardEnclosure: (id) => invoke("discard_enclosure", { id }),
     attachTurn: (turn, afterSeq, onEvents) =>
       invoke("attach_turn", { turn, afterSeq, onEvents: channel<Event[]>(onEvents) }),
     cancelTurn: (turn) => invoke("cancel_turn", { turn }),

@@ -2,6 +2,7 @@
 import { getContext, setContext } from "svelte";
 import type {
   DownloadView,
+  Enclosures,
   HardwareView,
   Problem,
   ProviderView,
@@ -42,6 +43,8 @@ export class Lectern {
   #refusedSignIns = new Map<string, Problem>();
   /** Set by the composer; puts the caret there. */
   focusComposer: (draft?: Draft) => void = () => {};
+  /** Takes along what is read here; nothing where no message can be written. */
+  takeImages: (read: () => Promise<Enclosures>) => void = () => {};
   /** Set by the list; puts the caret into its search field. */
   focusSearch: () => void = () => {};
 
@@ -53,7 +56,11 @@ export class Lectern {
     this.talks = new Talks(host, this.desk);
     this.offers = new Offers(host, this.desk);
     this.ahead = new Ahead(host);
-    this.drops = new Drops(host, (names, add) => void this.addDropped(names, add));
+    this.drops = new Drops(
+      host,
+      (names, add) => void this.addDropped(names, add),
+      () => this.takeImages(() => this.host.encloseDropped()),
+    );
     this.desk.onDownloaded = (download) => this.#downloaded(download);
     this.talks.onBegun = (id) => {
       if (this.current === NEW && this.route.page.at === "chat") this.route.chat(id);

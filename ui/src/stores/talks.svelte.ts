@@ -148,10 +148,10 @@ export class Talks {
 
   /** Takes back a message that could not be sent. */
   dropOutgoing(id: string): Draft {
-    const { text, prompt, taken, model } = this.#outgoing.get(id) ?? NO_DRAFT;
+    const { text, prompt, taken, enclosed, model } = this.#outgoing.get(id) ?? NO_DRAFT;
     this.#outgoing.delete(id);
     if (model !== undefined) this.choice.putBack(id, model);
-    return { text, prompt, taken };
+    return { text, prompt, taken, enclosed };
   }
 
   /** Takes back the message that would be sent next. */

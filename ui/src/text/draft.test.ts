@@ -25,8 +25,8 @@ it("a prompt says something, a resource alone does not", () => {
 });
 
 it("joins two messages unless both run a prompt", () => {
-  const first: Draft = { text: "a", prompt: run, taken: [note] };
-  expect(joined(first, { text: "b", prompt: null, taken: [note] })).toEqual({ ...first, text: "a\n\nb" });
+  const first: Draft = { ...EMPTY, text: "a", prompt: run, taken: [note] };
+  expect(joined(first, { ...EMPTY, text: "b", taken: [note] })).toEqual({ ...first, text: "a\n\nb" });
   expect(joined(first, { ...EMPTY, prompt: run })).toBeNull();
 });
 
@@ -36,9 +36,25 @@ it("writes a prompt as it is typed elsewhere", () => {
 });
 
 it("reads back what it kept, and nothing else", () => {
-  expect(readKept(JSON.stringify({ prompt: run, taken: [note] }))).toEqual({ prompt: run, taken: [note] });
-  const none = { prompt: null, taken: [] };
+  expect(readKept(JSON.stringify({ prompt: run, taken: [note] }))).toEqual({
+    prompt: run,
+    taken: [note],
+    enclosed: [],
+  });
+  const none = { prompt: null, taken: [], enclosed: [] };
   for (const bad of [null, "", "{", "7", "null", '{"prompt":{"server":1},"taken":[{}, null]}', '{"taken":7}'])
     expect(readKept(bad)).toEqual(none);
   expect(readKept('{"prompt":{"server":"a","name":"b","arguments":{"c":1}}}')).toEqual(none);
+});
+
+it("takes images along, which say something by themselves", () => {
+  const cat = { id: "a.png", name: "cat.png", mime: "image/png", width: 4, height: 4, preview: null };
+  const draft: Draft = { ...EMPTY, enclosed: [cat] };
+  expect(saysSomething(draft)).toBe(true);
+  expect(requestOf("c", draft)).toEqual({ conversation: "c", text: "", enclosed: ["a.png"] });
+  expect(joined(draft, { ...textDraft("b"), enclosed: [{ ...cat, id: "b.png" }] })?.enclosed.length).toBe(2);
+  const kept = [cat, { ...cat, preview: { mime: "image/jpeg", base64: "AA==" } }];
+  expect(readKept(JSON.stringify({ enclosed: [...kept, { id: 1 }, { ...cat, preview: 7 }, null] })).enclosed).toEqual(
+    kept,
+  );
 });

@@ -1,6 +1,6 @@
 // A message before it is sent: the words, a prompt of a server, what it takes along.
 // Invariant: pure.
-import type { Attachment, PromptRun, SendRequest } from "../bindings/app";
+import type { Attachment, Enclosure, PromptRun, SendRequest } from "../bindings/app";
 
 /** A resource that goes along. */
 export interface Taken extends Attachment {
@@ -12,19 +12,24 @@ export interface Draft {
   readonly text: string;
   readonly prompt: PromptRun | null;
   readonly taken: readonly Taken[];
+<<<<<<< HEAD
   /** By whom it is answered, when that was chosen for it alone and it waits in the queue. */
   readonly model?: string;
+=======
+  /** Images and documents; the shell has their bytes. */
+  readonly enclosed: readonly Enclosure[];
+>>>>>>> 964843c (app, cli, ui, shell: images and PDFs go along with a message)
 }
 
-export const EMPTY: Draft = { text: "", prompt: null, taken: [] };
+export const EMPTY: Draft = { text: "", prompt: null, taken: [], enclosed: [] };
 
 export function textDraft(text: string): Draft {
   return { ...EMPTY, text };
 }
 
-/** Resources alone say nothing; a prompt does. */
+/** Resources alone say nothing; a prompt and an image do. */
 export function saysSomething(draft: Draft): boolean {
-  return draft.text.trim() !== "" || draft.prompt !== null;
+  return draft.text.trim() !== "" || draft.prompt !== null || draft.enclosed.length > 0;
 }
 
 /** With one more resource, unless it has it already. */
@@ -38,8 +43,13 @@ export function joined(first: Draft, second: Draft): Draft | null {
   if (first.prompt !== null && second.prompt !== null) return null;
   if (first.model !== second.model) return null;
   const text = [first.text, second.text].filter((part) => part !== "").join("\n\n");
+<<<<<<< HEAD
   const both = { ...first, text, prompt: first.prompt ?? second.prompt };
   return second.taken.reduce(taking, both);
+=======
+  const enclosed = [...first.enclosed, ...second.enclosed];
+  return second.taken.reduce(taking, { text, prompt: first.prompt ?? second.prompt, taken: first.taken, enclosed });
+>>>>>>> 964843c (app, cli, ui, shell: images and PDFs go along with a message)
 }
 
 export function requestOf(conversation: string | null, draft: Draft): SendRequest {
@@ -48,6 +58,7 @@ export function requestOf(conversation: string | null, draft: Draft): SendReques
     text: draft.text.trim(),
     ...(draft.prompt === null ? {} : { prompt: draft.prompt }),
     ...(draft.taken.length === 0 ? {} : { attachments: draft.taken.map(({ server, uri }) => ({ server, uri })) }),
+    ...(draft.enclosed.length === 0 ? {} : { enclosed: draft.enclosed.map((one) => one.id) }),
   };
 }
 
@@ -58,15 +69,19 @@ export function promptLine(prompt: PromptRun): string {
 }
 
 /** What was kept of a draft; what is not one is none. */
-export function readKept(json: string | null): Pick<Draft, "prompt" | "taken"> {
-  const { prompt, taken } = EMPTY;
+export function readKept(json: string | null): Omit<Draft, "text"> {
+  const { prompt, taken, enclosed } = EMPTY;
   try {
     const kept: unknown = JSON.parse(json ?? "null");
-    if (typeof kept !== "object" || kept === null) return { prompt, taken };
-    const { prompt: run, taken: list } = kept as Record<string, unknown>;
-    return { prompt: isRun(run) ? run : null, taken: Array.isArray(list) ? list.filter(isTaken) : [] };
+    if (typeof kept !== "object" || kept === null) return { prompt, taken, enclosed };
+    const { prompt: run, taken: list, enclosed: files } = kept as Record<string, unknown>;
+    return {
+      prompt: isRun(run) ? run : null,
+      taken: Array.isArray(list) ? list.filter(isTaken) : [],
+      enclosed: Array.isArray(files) ? files.filter(isEnclosure) : [],
+    };
   } catch {
-    return { prompt, taken };
+    return { prompt, taken, enclosed };
   }
 }
 
@@ -80,6 +95,15 @@ function hasTexts(value: unknown, ...names: string[]): value is Record<string, u
 
 function isTaken(value: unknown): value is Taken {
   return hasTexts(value, "server", "uri", "name");
+}
+
+function isEnclosure(value: unknown): value is Enclosure {
+  if (!hasTexts(value, "id", "mime")) return false;
+  const { name, preview, width, height } = value;
+  const sized = typeof width === "number" && typeof height === "number";
+  return (
+    sized && (name === null || typeof name === "string") && (preview === null || hasTexts(preview, "mime", "base64"))
+  );
 }
 
 function isRun(value: unknown): value is PromptRun {

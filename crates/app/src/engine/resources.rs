@@ -11,7 +11,7 @@ use lectern_mcp::{AccessError, CompletionOf, Prompt};
 use super::{Engine, unknown_server};
 use crate::view::{
     ArgumentView, Attachment, CompletionRequest, CompletionView, FilledPromptView, Problem, PromptRun,
-    PromptView, PromptsView, ResourceView, ResourcesView, TemplateView,
+    PromptView, PromptsView, ResourceView, ResourcesView, SendRequest, TemplateView,
 };
 
 /// Characters of one resource that a message takes along.
@@ -99,18 +99,20 @@ impl Engine {
     /// The parts of a message: a prompt, the user's text, what it takes along.
     pub(super) async fn parts(
         &self,
-        text: &str,
-        prompt: Option<&PromptRun>,
-        attachments: &[Attachment],
+        request: &SendRequest,
+        enclosed: Vec<Part>,
     ) -> Result<Vec<Part>, Problem> {
+        let SendRequest { text, prompt, attachments, .. } = request;
         let mut parts = Vec::new();
         if let Some(PromptRun { server, name, arguments }) = prompt {
             parts.extend(self.get_prompt(server, name, arguments).await?.parts);
         }
+        if !parts.is_empty() && !text.trim().is_empty() {
+            parts.push(Part::Text { text: "\n\n".to_owned() });
+        }
+        // Images stand before the question about them: so models were trained.
+        parts.extend(enclosed);
         if !text.trim().is_empty() {
-            if !parts.is_empty() {
-                parts.push(Part::Text { text: "\n\n".to_owned() });
-            }
             parts.push(Part::Text { text: text.to_owned() });
         }
         for Attachment { server, uri } in attachments {

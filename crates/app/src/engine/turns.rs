@@ -11,6 +11,7 @@ use lectern_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
+use super::enclosed::must_see;
 use crate::generation::usual;
 use crate::models::Model;
 use crate::problem::{of_start, of_store};
@@ -21,16 +22,21 @@ use crate::view::{Problem, SendReceipt, SendRequest, SettingKey};
 impl Engine {
     /// Stores the message and starts the turn. Servers that are still on their way are waited for, within limits.
     pub async fn send(&self, request: SendRequest) -> Result<SendReceipt, Problem> {
-        if request.text.trim().is_empty() && request.prompt.is_none() && request.attachments.is_empty() {
+        let empty = request.attachments.is_empty() && request.enclosed.is_empty();
+        if request.text.trim().is_empty() && request.prompt.is_none() && empty {
             return Err(Problem::new("empty_message", "there is nothing to send"));
         }
         self.servers_settled().await;
-        let parts = self.parts(&request.text, request.prompt.as_ref(), &request.attachments).await?;
+        let enclosed = self.enclosed_parts(&request.enclosed)?;
+        let parts = self.parts(&request, enclosed.clone()).await?;
         self.stop_reading_ahead();
         let model = self.model_for(request.model.as_ref(), request.conversation.as_ref())?;
         let chat_model = self.0.models.open(&model).await?;
+        must_see(&enclosed, chat_model.info())?;
         let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;
         let receipt = SendReceipt { conversation: turn.conversation().clone(), turn: turn.turn().clone() };
+        // They are in the conversation now.
+        request.enclosed.iter().for_each(|id| self.discard_enclosure(id));
         self.tell_conversations();
         let engine = self.clone();
         tokio::spawn(async move {

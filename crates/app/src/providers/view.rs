@@ -97,6 +97,7 @@ pub(crate) fn model_view(model: &Model, remote: &Remote) -> ModelView {
         quantisation: None,
         context_length: model.options.context_length.or(facts.context_length),
         tool_mode: model.options.tool_mode.unwrap_or(tool_mode),
+        vision: facts.vision.unwrap_or(false),
         starter: false,
         origin: ModelOrigin::Remote,
         remote: Some(view),

@@ -14,6 +14,8 @@ pub enum DropNews {
     Over {
         /// The names of those that are models by their ending.
         models: Vec<String>,
+        /// The names of those that a message can take along.
+        images: Vec<String>,
         /// How many there are besides.
         others: u32,
     },
@@ -23,6 +25,8 @@ pub enum DropNews {
     Dropped {
         /// The names of those that are models by their ending.
         models: Vec<String>,
+        /// The names of those that a message can take along.
+        images: Vec<String>,
         /// How many there are besides.
         others: u32,
     },

@@ -9,6 +9,10 @@ export type DropNews = { "type": "over",
  */
 models: Array<string>, 
 /**
+ * The names of those that a message can take along.
+ */
+images: Array<string>, 
+/**
  * How many there are besides.
  */
 others: number, } | { "type": "left" } | { "type": "dropped", 
@@ -16,6 +20,10 @@ others: number, } | { "type": "left" } | { "type": "dropped",
  * The names of those that are models by their ending.
  */
 models: Array<string>, 
+/**
+ * The names of those that a message can take along.
+ */
+images: Array<string>, 
 /**
  * How many there are besides.
  */

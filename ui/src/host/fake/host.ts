@@ -5,13 +5,15 @@ import type {
   CompletionRequest,
   ConversationSummary,
   ConversationView,
+  Enclosure,
+  Enclosures,
   MessageView,
   NoteView,
   SendReceipt,
   SendRequest,
   VaultView,
 } from "../../bindings/app";
-import type { Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core";
+import type { Blob as Bytes, Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core";
 import type { Host, OnEvents } from "../host";
 import { FakeOffers } from "./offers";
 import { Player, type Pace } from "./player";
@@ -38,7 +40,9 @@ export class FakeHost extends FakeGeneration implements Host {
 
   constructor(query: URLSearchParams) {
     const scene = sceneOf(query.get("scene") ?? "");
-    super(appView(scene.view ?? {}));
+    const view = appView(scene.view ?? {});
+    const vision = query.get("sees") !== null;
+    super({ ...view, models: view.models.map((model) => ({ ...model, vision })) });
     this.#scene = scene;
     this.#offers = new FakeOffers(query.get("offers") ?? "");
     this.#speed = Number(query.get("speed") ?? "1");
@@ -241,16 +245,44 @@ export class FakeHost extends FakeGeneration implements Host {
     (window as unknown as { openedLinks: string[] }).openedLinks.push(url);
   }
 
+  #enclosures = 0;
+
+  #enclosure(name: string | null): Enclosure {
+    const preview = { mime: "image/png", base64: DOT };
+    return { id: `${++this.#enclosures}.png`, name, mime: "image/png", width: 4, height: 4, preview };
+  }
+
+  async enclose(file: Bytes, name: string | null): Promise<Enclosure> {
+    if (!file.mime.startsWith("image/"))
+      throw problem("not_an_image", "this cannot be attached: it is none of PNG, JPEG, WebP, GIF, BMP and PDF");
+    return this.#enclosure(name);
+  }
+
+  async chooseEnclosures(): Promise<Enclosures> {
+    return { taken: [this.#enclosure("cat.png")], refused: [] };
+  }
+
+  async encloseDropped(): Promise<Enclosures> {
+    const refused = problem("damaged_image", "`torn.png` cannot be attached: it is damaged");
+    return { taken: [this.#enclosure("dog.jpg")], refused: [refused] };
+  }
+
+  async discardEnclosure(): Promise<void> {}
+
   async exportTrace(conversation: string): Promise<string | null> {
     return `/home/lena/Documents/lectern-${conversation}.json`;
   }
 }
 
+/** A picture of one colour. */
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEUlEQVR4nGPQlf9PEmIY1UCkDAAcmGBhIYKk7QAAAABJRU5ErkJggg==";
+
 /** As the app makes them: the prompt, the words, what goes along. */
-function partsOf({ text, prompt, attachments }: SendRequest): Part[] {
+function partsOf({ text, prompt, attachments, enclosed }: SendRequest): Part[] {
   const said = prompt ? `(${prompt.name}: ${Object.values(prompt.arguments).join(", ")})` : "";
   const texts = [said, text].filter((one) => one !== "");
   return [
+    ...(enclosed ?? []).map((): Part => ({ type: "image", mime: "image/png", base64: DOT })),
     ...texts.map((one): Part => ({ type: "text", text: one })),
     ...(attachments ?? []).map(({ uri }): Part => {
       return {

@@ -47,6 +47,7 @@ export function starter(): ModelView {
     quantisation: "F16",
     context_length: 4096,
     tool_mode: "native",
+    vision: false,
     starter: true,
     origin: "built_in",
     missing: false,

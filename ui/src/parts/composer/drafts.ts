@@ -14,10 +14,11 @@ export function readDraft(conversation: string): Draft {
   }
 }
 
-export function keepDraft(conversation: string, { text, prompt, taken }: Draft): void {
+export function keepDraft(conversation: string, { text, prompt, taken, enclosed }: Draft): void {
   try {
     keep(PREFIX + conversation, text);
-    keep(BESIDE + conversation, prompt === null && taken.length === 0 ? "" : JSON.stringify({ prompt, taken }));
+    const nothing = prompt === null && taken.length === 0 && enclosed.length === 0;
+    keep(BESIDE + conversation, nothing ? "" : JSON.stringify({ prompt, taken, enclosed }));
   } catch {
     // A full or missing storage only costs the draft.
   }
