@@ -200,6 +200,10 @@ context_length: number | null,
  */
 tool_mode: ToolMode, 
 /**
+ * Whether it sees images.
+ */
+vision: boolean, 
+/**
  * Whether it is the small built-in one.
  */
 starter: boolean, 
@@ -302,7 +306,11 @@ attachments?: Array<Attachment>,
 /**
  * The model that answers this message; none for that of the conversation.
  */
-model?: ModelId, };
+model?: ModelId, 
+/**
+ * Images and documents that go along, by their ids.
+ */
+enclosed?: Array<string>, };
 
 /**
  * A turn as the store replays it.

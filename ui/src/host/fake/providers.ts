@@ -123,6 +123,7 @@ export function remoteModel(id: string, provider: ProviderView, draft: RemoteDra
     quantisation: null,
     context_length: facts.context_length ?? null,
     starter: false,
+    vision: true,
     origin: "remote",
     remote: {
       provider: provider.id,
