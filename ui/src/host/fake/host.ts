@@ -245,11 +245,9 @@ export class FakeHost extends FakeGeneration implements Host {
     (window as unknown as { openedLinks: string[] }).openedLinks.push(url);
   }
 
-  #enclosures = 0;
-
   #enclosure(name: string | null): Enclosure {
     const preview = { mime: "image/png", base64: DOT };
-    return { id: `${++this.#enclosures}.png`, name, mime: "image/png", width: 4, height: 4, preview };
+    return { id: `${crypto.randomUUID()}.png`, name, mime: "image/png", width: 4, height: 4, preview };
   }
 
   async enclose(file: Bytes, name: string | null): Promise<Enclosure> {
