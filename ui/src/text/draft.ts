@@ -12,13 +12,10 @@ export interface Draft {
   readonly text: string;
   readonly prompt: PromptRun | null;
   readonly taken: readonly Taken[];
-<<<<<<< HEAD
-  /** By whom it is answered, when that was chosen for it alone and it waits in the queue. */
-  readonly model?: string;
-=======
   /** Images and documents; the shell has their bytes. */
   readonly enclosed: readonly Enclosure[];
->>>>>>> 964843c (app, cli, ui, shell: images and PDFs go along with a message)
+  /** By whom it is answered, when that was chosen for it alone and it waits in the queue. */
+  readonly model?: string;
 }
 
 export const EMPTY: Draft = { text: "", prompt: null, taken: [], enclosed: [] };
@@ -43,13 +40,9 @@ export function joined(first: Draft, second: Draft): Draft | null {
   if (first.prompt !== null && second.prompt !== null) return null;
   if (first.model !== second.model) return null;
   const text = [first.text, second.text].filter((part) => part !== "").join("\n\n");
-<<<<<<< HEAD
-  const both = { ...first, text, prompt: first.prompt ?? second.prompt };
-  return second.taken.reduce(taking, both);
-=======
   const enclosed = [...first.enclosed, ...second.enclosed];
-  return second.taken.reduce(taking, { text, prompt: first.prompt ?? second.prompt, taken: first.taken, enclosed });
->>>>>>> 964843c (app, cli, ui, shell: images and PDFs go along with a message)
+  const both = { ...first, text, prompt: first.prompt ?? second.prompt, enclosed };
+  return second.taken.reduce(taking, both);
 }
 
 export function requestOf(conversation: string | null, draft: Draft): SendRequest {
