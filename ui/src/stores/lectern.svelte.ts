@@ -7,16 +7,7 @@ import type {
   Problem,
   ProviderView,
   RemovedModel,
-import type {
-  DownloadView,
-  Enclosures,
-  HardwareView,
-  Problem,
-  ProviderView,
-  RemovedModel,
   SignedIn,
-  SignIn,
-} from "../bindings/app";
   SignIn,
 } from "../bindings/app";
 import type { Host } from "../host/host";
