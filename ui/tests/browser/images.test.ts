@@ -40,7 +40,10 @@ it("images are attached, kept over a restart, taken out again, sent, and shown l
   expect(await tooWide(page)).toEqual([]);
   await paste(page, "image.png", "image/png");
   await page.getByRole("img", { name: "Image", exact: true }).waitFor();
-  const pasted = await page.locator(`${id("chips")} [data-enclosed]`).last().getAttribute("data-enclosed");
+  const pasted = await page
+    .locator(`${id("chips")} [data-enclosed]`)
+    .last()
+    .getAttribute("data-enclosed");
   await page.getByRole("button", { name: "Leave out cat.png" }).click();
   await eventually(
     () => enclosed(page),
