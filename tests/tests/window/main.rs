@@ -10,6 +10,7 @@ mod endings;
 mod looks;
 mod models;
 mod permissions;
+mod remote;
 mod safety;
 mod servers;
 mod trouble;
