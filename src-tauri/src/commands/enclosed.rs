@@ -12,7 +12,8 @@ use crate::drops::Drops;
 #[tauri::command]
 pub async fn enclose(desk: Desk<'_>, file: Blob, name: Option<String>) -> Result<Enclosure, Problem> {
     let bytes = file.bytes();
-    let bytes = bytes.map_err(|error| Problem::new("damaged_image", format!("read what was pasted: {error}")))?;
+    let bytes =
+        bytes.map_err(|error| Problem::new("damaged_image", format!("read what was pasted: {error}")))?;
     desk.engine().await?.enclose(bytes, name).await
 }
 
