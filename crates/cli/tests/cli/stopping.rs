@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use lectern_core::{EventKind, TurnOutcome};
+use lectern_core::{Event, EventKind, TurnOutcome};
 
 use crate::lectern::{Lectern, QUESTION, calls};
 
@@ -29,21 +29,42 @@ fn an_interrupt_cancels_the_turn_and_takes_the_servers_along() {
 }
 
 #[test]
-fn a_model_that_is_killed_costs_one_turn() {
+fn a_model_that_is_killed_before_it_said_anything_is_started_again() {
     let lectern = Lectern::new();
-    let mut running = lectern.begin([QUESTION]);
-    running.until(|kind| matches!(kind, EventKind::StepStarted { .. }));
-    let worker = children_of(running.id()).into_iter().find(|id| command(*id).contains("__local-worker"));
-    signal(worker.expect("the model runs in a process of its own"), libc::SIGKILL);
-    let (code, events) = running.end();
-    let conversation = events[0].conversation.clone();
-    let EventKind::TurnFinished { outcome: TurnOutcome::Failed { error } } = &events.last().unwrap().kind
-    else {
-        panic!("{:?}, calls {:?}", events.last(), calls(&events))
-    };
-    assert_eq!(code, Some(1), "{error}");
+    let (code, events) = killed_at(&lectern, |kind| matches!(kind, EventKind::StepStarted { .. }));
+    let last = &events.last().unwrap().kind;
+    assert!(matches!(last, EventKind::TurnFinished { outcome: TurnOutcome::Completed }), "{last:?}");
+    assert_eq!((code, calls(&events).len()), (Some(0), 2));
+}
+
+#[test]
+fn a_model_that_is_killed_while_it_speaks_costs_one_turn() {
+    let lectern = Lectern::new();
+    // It may have said all before the signal came.
+    let found = (0..5).find_map(|_| {
+        let (code, events) = killed_at(&lectern, |kind| matches!(kind, EventKind::TextDelta { .. }));
+        let conversation = events[0].conversation.clone();
+        match &events.last()?.kind {
+            EventKind::TurnFinished { outcome: TurnOutcome::Failed { error } } => {
+                assert_eq!(code, Some(1), "{error}");
+                Some(conversation)
+            }
+            EventKind::TurnFinished { outcome: TurnOutcome::Completed } => None,
+            other => panic!("{other:?}, calls {:?}", calls(&events)),
+        }
+    });
+    let conversation = found.expect("one of five is killed in time");
     let again = lectern.ask(["--conversation", conversation.as_str(), QUESTION]);
     assert_eq!(*again.outcome(), TurnOutcome::Completed);
+}
+
+/// Asks, and kills the model's process when this happens.
+fn killed_at(lectern: &Lectern, moment: impl Fn(&EventKind) -> bool) -> (Option<i32>, Vec<Event>) {
+    let mut running = lectern.begin([QUESTION]);
+    running.until(moment);
+    let worker = children_of(running.id()).into_iter().find(|id| command(*id).contains("__local-worker"));
+    signal(worker.expect("the model runs in a process of its own"), libc::SIGKILL);
+    running.end()
 }
 
 #[test]
