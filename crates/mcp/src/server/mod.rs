@@ -500,15 +500,16 @@ async fn subscribe(peer: Peer, session: Arc<Session>, log: Arc<ServerLog>) {
     let filter: serde_json::Map<_, _> = told.map(|(name, _)| (name.to_owned(), true.into())).collect();
     if session.is_modern() && !filter.is_empty() {
         let why = listen(&peer, &session, &serde_json::json!({ "notifications": filter })).await;
-        if !peer.is_closed() {
+        if let Some(why) = why.filter(|_| !peer.is_closed()) {
             log.line(&format!("[lectern] the server tells of no more changes: {why}"));
         }
     }
     std::future::pending().await
 }
 
-/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly. Returns why it gave up.
-async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) -> String {
+/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly. Returns why it gave up;
+/// none when the connection is gone, of which others tell.
+async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) -> Option<String> {
     let mut pause = LISTEN_AGAIN;
     let mut short = 0;
     loop {
@@ -518,8 +519,9 @@ async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) -> S
             // It ended in good order: after a while, as a proxy or a restart may end it, or at once.
             Ok(_) if begun.elapsed() > LISTENED => short = 0,
             Ok(_) if short < SHORT_ENDS => short += 1,
-            Ok(_) => return "it ended the listening again and again".into(),
-            Err(error) => return error.to_string(),
+            Ok(_) => return Some("it ended the listening again and again".into()),
+            Err(PeerError::Closed) => return None,
+            Err(error) => return Some(error.to_string()),
         }
         pause = if begun.elapsed() > LISTENED { LISTEN_AGAIN } else { (pause * 2).min(RELIST_LIMIT) };
         tokio::time::sleep(pause).await;
