@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p lectern-local --bench peer -- [--peer PYTHON --script peer.py] [--models FOLDER]`
 //! `LECTERN_BENCH_SIZE` is `1b` (the shape of Llama-3.2-1B in Q4_0, 910 MB) or `small`; `LECTERN_BENCH_ROUNDS` how
-//! often each is measured.
+//! often each is measured; `LECTERN_BENCH_LOCAL` which parts (`compare`, `quote`, `restart`; all of them).
 //! Invariant: every figure is measured in this run, the sides one after the other in each round; noise fails nothing.
 
 #![expect(clippy::print_stdout, reason = "it prints its figures")]
@@ -51,21 +51,34 @@ async fn run() {
         ..LocalOptions::default()
     };
     let (guessing, plain) = (options(Lookup::Auto), options(Lookup::Off));
-    let model = ours::open(&setup.path, guessing).await;
-    compare(&model, &mut setup, &mut lines).await;
+    if wanted("compare") {
+        let model = ours::open(&setup.path, guessing.clone()).await;
+        compare(&model, &mut setup, &mut lines).await;
+        crash(&model, &setup, &mut lines).await;
+        model.unload().await;
+    }
     setup.peer = None;
-    let without = ours::open(&setup.path, plain).await;
-    quote(&model, &without, &setup, &mut lines).await;
-    without.unload().await;
-    crash(&model, &setup, &mut lines).await;
-    model.unload().await;
-    restart(&setup, &mut lines).await;
+    if wanted("quote") {
+        // Both new: a cache that holds other conversations costs a little more for each token.
+        let with = ours::open(&setup.path, guessing).await;
+        let without = ours::open(&setup.path, plain).await;
+        quote(&with, &without, &setup, &mut lines).await;
+        with.unload().await;
+        without.unload().await;
+    }
+    if wanted("restart") {
+        restart(&setup, &mut lines).await;
+    }
     table::print(&lines, ("Lectern", "other"));
     println!(
         "\nMedians of {} rounds, {} threads. Ratios above 1 are ours. A busy machine moves single figures by a tenth \
          and more; run it again before believing a small difference.",
         setup.rounds, setup.threads
     );
+}
+
+fn wanted(part: &str) -> bool {
+    std::env::var("LECTERN_BENCH_LOCAL").map_or(true, |parts| parts.split(',').any(|one| one == part))
 }
 
 fn set_up() -> Setup {
