@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_core::guard::Guard;
-use lectern_core::{PermissionBook, Policy, Rule, ServerId, Store, Turns};
+use lectern_core::{ModelId, PermissionBook, Policy, Rule, ServerId, Store, Turns};
 use lectern_mcp::{Host, HostOptions, ServerConfig};
 use tokio::sync::broadcast;
 use url::Url;
@@ -207,6 +207,12 @@ impl Engine {
             listed.push(state.model.clone());
         }
         listed
+    }
+
+    /// One of these models.
+    fn listed(&self, id: &ModelId) -> Result<Model, Problem> {
+        let listed = self.listed_models(&self.state());
+        listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))
     }
 
     fn model_views(&self, listed: &[Model]) -> Vec<ModelView> {

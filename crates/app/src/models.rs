@@ -23,7 +23,7 @@ use crate::starter::{self, STARTER_ID, STARTER_NAME};
 use crate::states::cache_options;
 use crate::unusable::Unusable;
 use crate::vaults::{reason, slug};
-use crate::view::{ModelFacts, ModelOrigin, ModelView, Problem};
+use crate::view::{ModelOrigin, ModelView, Problem};
 
 /// One model of the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,18 +129,11 @@ fn at_provider(text: &str, settings: &Settings) -> Option<Model> {
     let (provider, name) = text.split_once('/').filter(|(_, name)| !name.is_empty())?;
     let provider = settings.providers.iter().find(|entry| entry.id.0 == provider)?;
     let listed = of_settings(settings).into_iter().find(|model| match &model.source {
-        Source::Remote(remote) => remote.entry.provider == provider.id && remote.entry.model == name,
+        Source::Remote(remote) => remote.entry.is(&provider.id, name),
         Source::Starter | Source::File(_) => false,
     });
     Some(listed.unwrap_or_else(|| {
-        let entry = RemoteEntry {
-            provider: provider.id.clone(),
-            model: name.to_owned(),
-            name: None,
-            price: None,
-            facts: ModelFacts::default(),
-            other: serde_json::Map::new(),
-        };
+        let entry = RemoteEntry::new(provider.id.clone(), name);
         let source = Source::Remote(Box::new(of_provider(&entry, settings)));
         Model { id: text.into(), source, options: ModelOptions::default() }
     }))
@@ -149,14 +142,7 @@ fn at_provider(text: &str, settings: &Settings) -> Option<Model> {
 /// A model of an OpenAI-compatible endpoint that is in no settings, for one run. It is asked as nobody.
 pub(crate) fn at_address(name: &str, base_url: &str) -> Result<Model, Problem> {
     let provider = providers::endpoint(base_url)?;
-    let entry = RemoteEntry {
-        provider: provider.id.clone(),
-        model: name.to_owned(),
-        name: None,
-        price: None,
-        facts: ModelFacts::default(),
-        other: serde_json::Map::new(),
-    };
+    let entry = RemoteEntry::new(provider.id.clone(), name);
     let source = Source::Remote(Box::new(Remote { entry, provider: Some(provider) }));
     Ok(Model { id: name.into(), source, options: ModelOptions::default() })
 }

@@ -237,7 +237,7 @@ impl Exchange<'_> {
 
     async fn tell(&mut self, deltas: &mut Vec<Delta>) {
         for delta in deltas.drain(..) {
-            self.shown |= is_seen(&delta);
+            self.shown |= delta.is_seen();
             self.out.send(Ok(delta)).await;
         }
     }
@@ -261,20 +261,6 @@ fn nearest(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
         .collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     all.into_iter().map(|(_, name)| name).take(3).collect()
-}
-
-fn is_seen(delta: &Delta) -> bool {
-    match delta {
-        Delta::Text(text) | Delta::Thinking(text) => !text.is_empty(),
-        Delta::ToolCallStarted { .. } | Delta::ToolCallArguments { .. } => true,
-        Delta::Loading(_)
-        | Delta::PromptProgress { .. }
-        | Delta::ProviderData(_)
-        | Delta::Retrying { .. }
-        | Delta::Notice { .. }
-        | Delta::Usage(_)
-        | Delta::Finished(_) => false,
-    }
 }
 
 /// The pause before the next try: what the provider asks for, or twice the last one; and a little more, so that many who

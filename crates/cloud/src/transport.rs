@@ -116,6 +116,27 @@ fn same_origin(origin: &Url, attempt: Attempt<'_>) -> Action {
     }
 }
 
+/// The host and, where it is not the usual one, the port.
+pub fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Adds segments to the path of an address, escaped.
+pub(crate) fn extend<'a>(url: &mut Url, segments: impl IntoIterator<Item = &'a str>) {
+    // An address with a host always has a path.
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(segments);
+    }
+}
+
+/// The same address with these segments after its path.
+pub(crate) fn below<'a>(base: &Url, segments: impl IntoIterator<Item = &'a str>) -> Url {
+    let mut url = base.clone();
+    extend(&mut url, segments);
+    url
+}
+
 /// Whether the address is this computer.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {

@@ -253,6 +253,23 @@ pub enum Delta {
     Finished(FinishReason),
 }
 
+impl Delta {
+    /// Whether it is a piece of the reply itself, which a user may have seen.
+    pub fn is_seen(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Thinking(text) => !text.is_empty(),
+            Self::ToolCallStarted { .. } | Self::ToolCallArguments { .. } => true,
+            Self::Loading(_)
+            | Self::PromptProgress { .. }
+            | Self::ProviderData(_)
+            | Self::Retrying { .. }
+            | Self::Notice { .. }
+            | Self::Usage(_)
+            | Self::Finished(_) => false,
+        }
+    }
+}
+
 /// What a reply cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "core/model.ts")]

@@ -6,7 +6,7 @@ use lectern_core::{ConversationId, ModelId};
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::models::{self, Model, Source};
+use crate::models::{Model, Source};
 use crate::problem::of_store;
 use crate::view::{Price, Problem};
 
@@ -17,9 +17,12 @@ impl Engine {
     /// The model that was chosen for this conversation; none when the one that answers everywhere does, or when the
     /// chosen one is gone.
     pub fn model_of_conversation(&self, conversation: &ConversationId) -> Option<ModelId> {
+        self.chosen_in(conversation).map(|model| model.id)
+    }
+
+    fn chosen_in(&self, conversation: &ConversationId) -> Option<Model> {
         let body = self.conversation_body(conversation).ok()?;
-        let id: ModelId = body.get(KEY)?.as_str()?.into();
-        self.listed_models(&self.state()).into_iter().find(|model| model.id == id).map(|model| model.id)
+        self.listed(&body.get(KEY)?.as_str()?.into()).ok()
     }
 
     /// What the model that answers next costs, if the user said so.
@@ -63,18 +66,9 @@ impl Engine {
         let chosen = match self.0.options.model {
             // What was named for this run holds everywhere.
             Some(_) => None,
-            None => conversation.and_then(|id| self.model_of_conversation(id)),
+            None => conversation.and_then(|id| self.chosen_in(id)),
         };
-        let model = match chosen {
-            Some(id) => self.listed(&id)?,
-            None => self.state().model.clone(),
-        };
-        Ok(self.of_run(model))
-    }
-
-    fn listed(&self, id: &ModelId) -> Result<Model, Problem> {
-        let listed = self.listed_models(&self.state());
-        listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))
+        Ok(self.of_run(chosen.unwrap_or_else(|| self.state().model.clone())))
     }
 
     /// All that is kept of a conversation's settings.

@@ -193,10 +193,10 @@ impl Engine {
     }
 
     fn model_of(&self, id: Option<&ModelId>) -> Result<Model, Problem> {
-        let state = self.state();
-        let Some(id) = id else { return Ok(state.model.clone()) };
-        let listed = self.listed_models(&state);
-        listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))
+        match id {
+            Some(id) => self.listed(id),
+            None => Ok(self.state().model.clone()),
+        }
     }
 
     fn change_model(&self, id: &ModelId, change: impl FnOnce(&mut Entry)) -> Result<(), Problem> {

@@ -41,8 +41,7 @@ impl Engine {
 
     /// Chooses the model that answers next, in all conversations.
     pub fn select_model(&self, id: &ModelId) -> Result<(), Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
+        let model = self.listed(id)?;
         let in_settings = |settings: &Settings| models::of_settings(settings).contains(&model);
         self.change_settings(|settings| {
             // A model that was only named for this run is not in the settings, and stays out of them.

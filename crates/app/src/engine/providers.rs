@@ -10,7 +10,6 @@ use lectern_core::ModelId;
 use lectern_mcp::Secrets;
 
 use super::Engine;
-use crate::models;
 use crate::providers::{self, RemovedEntry};
 use crate::settings::ProviderEntry;
 use crate::view::{
@@ -99,18 +98,14 @@ impl Engine {
     pub fn add_remote_model(&self, draft: RemoteDraft) -> Result<ModelView, Problem> {
         let entry = self.change_settings(|settings| providers::add_model(settings, draft))??;
         self.providers_changed();
-        self.model_named(&entry.id)
+        Ok(self.model_view(&self.listed(&entry.id)?))
     }
 
     /// Changes what the user says of a remote model: its name, its price, what it can.
     pub fn change_remote_model(&self, id: &ModelId, draft: RemoteDraft) -> Result<ModelView, Problem> {
         self.change_settings(|settings| providers::change_model(settings, id, draft))??;
         self.providers_changed();
-        self.model_named(id)
-    }
-
-    fn model_named(&self, id: &ModelId) -> Result<ModelView, Problem> {
-        self.models().into_iter().find(|view| view.id == *id).ok_or_else(|| models::unknown(id))
+        Ok(self.model_view(&self.listed(id)?))
     }
 
     fn provider_entry(&self, id: &ProviderId) -> Result<ProviderEntry, Problem> {

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use lectern_cloud::transport::host_of;
 use url::{Host, Url};
 
 use crate::view::{Problem, Reach};
@@ -44,12 +45,6 @@ pub fn reach(url: &Url) -> Reach {
     }
 }
 
-/// The host and, where it is not the usual one, the port.
-pub fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
 /// A secret is sent over TLS, or no further than the user's own network.
 pub fn fit_for_secrets(url: &Url) -> Result<(), Problem> {
     if url.scheme() == "https" || reach(url) != Reach::Internet {
@@ -57,7 +52,7 @@ pub fn fit_for_secrets(url: &Url) -> Result<(), Problem> {
     }
     Err(Problem::new(
         "secret_in_clear",
-        format!("the secret would go to {} unencrypted, so it is not sent", host(url)),
+        format!("the secret would go to {} unencrypted, so it is not sent", host_of(url)),
     )
     .hint("Use an address that begins with https://."))
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: what is added is checked first; nothing is asked over the network.
 
+use lectern_cloud::gemini::{is_location, is_project};
 use lectern_core::ModelId;
 
 use super::{address, address_of, sign_ins, unknown};
@@ -104,12 +105,10 @@ fn check_names(entry: &ProviderEntry) -> Result<(), Problem> {
             "Copy it from the Google Cloud console, e.g. project `my-project-123`, location `europe-west1`.",
         )
     };
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if let Some(location) = entry.location.as_deref().filter(|text| !text.chars().all(plain)) {
+    if let Some(location) = entry.location.as_deref().filter(|text| !is_location(text)) {
         return Err(bad("location", location));
     }
-    let of_project = |c: char| plain(c) || matches!(c, ':' | '.');
-    if let Some(project) = entry.project.as_deref().filter(|text| !text.chars().all(of_project)) {
+    if let Some(project) = entry.project.as_deref().filter(|text| !is_project(text)) {
         return Err(bad("project", project));
     }
     Ok(())
@@ -149,9 +148,8 @@ pub(crate) fn put_back(settings: &mut Settings, removed: RemovedEntry) -> Provid
 /// Adds a model of a provider to the list, or finds it there.
 pub(crate) fn add_model(settings: &mut Settings, draft: RemoteDraft) -> Result<ModelEntry, Problem> {
     let remote = drafted_model(settings, draft)?;
-    let same = |entry: &&ModelEntry| {
-        entry.remote().is_some_and(|known| known.provider == remote.provider && known.model == remote.model)
-    };
+    let same =
+        |entry: &&ModelEntry| entry.remote().is_some_and(|known| known.is(&remote.provider, &remote.model));
     if let Some(known) = settings.models.iter().find(same) {
         return Ok(known.clone());
     }
@@ -182,7 +180,7 @@ fn drafted_model(settings: &Settings, draft: RemoteDraft) -> Result<RemoteEntry,
     }
     check_price(price.as_ref())?;
     let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-    Ok(RemoteEntry { provider, model, name, price, facts, other: serde_json::Map::new() })
+    Ok(RemoteEntry { name, price, facts, ..RemoteEntry::new(provider, &model) })
 }
 
 fn check_price(price: Option<&Price>) -> Result<(), Problem> {

@@ -11,6 +11,8 @@ mod open;
 pub(crate) mod secret;
 mod view;
 
+use lectern_cloud::Endpoint;
+use lectern_cloud::transport::host_of;
 use url::Url;
 
 use crate::settings::{ProviderEntry, RemoteEntry};
@@ -64,13 +66,9 @@ pub fn sign_ins(kind: ProviderKind) -> &'static [SignInKind] {
 /// Where a provider is asked.
 pub(crate) fn address_of(entry: &ProviderEntry) -> Result<Url, Problem> {
     let own = || match entry.kind {
-        ProviderKind::Vertex => match entry.location.as_deref().unwrap_or(USUAL_LOCATION) {
-            "global" => Some("https://aiplatform.googleapis.com".to_owned()),
-            multi @ ("us" | "eu") => Some(format!("https://aiplatform.{multi}.rep.googleapis.com")),
-            region => Some(format!("https://{region}-aiplatform.googleapis.com")),
-        },
-        ProviderKind::VertexExpress => Some("https://aiplatform.googleapis.com".to_owned()),
-        ProviderKind::Gemini => Some("https://generativelanguage.googleapis.com".to_owned()),
+        ProviderKind::Vertex => Some(vertex(entry, String::new()).origin()),
+        ProviderKind::VertexExpress => Some(Endpoint::Express.origin()),
+        ProviderKind::Gemini => Some(Endpoint::Developer.origin()),
         ProviderKind::OpenaiCompatible => None,
     };
     let text = entry.base_url.clone().or_else(own).ok_or_else(|| {
@@ -78,6 +76,12 @@ pub(crate) fn address_of(entry: &ProviderEntry) -> Result<Url, Problem> {
             .hint("Give it the address of the endpoint, e.g. http://localhost:11434/v1.")
     })?;
     address::read(&text)
+}
+
+/// Vertex AI where the settings want it.
+fn vertex(entry: &ProviderEntry, project: String) -> Endpoint {
+    let location = entry.location.clone().unwrap_or_else(|| USUAL_LOCATION.to_owned());
+    Endpoint::Vertex { project, location }
 }
 
 /// What a kind is called.
@@ -94,7 +98,7 @@ pub(crate) fn kind_name(kind: ProviderKind) -> &'static str {
 pub(crate) fn name_of(entry: &ProviderEntry) -> String {
     let usual = || match entry.kind {
         ProviderKind::OpenaiCompatible => match address_of(entry) {
-            Ok(url) => address::host(&url),
+            Ok(url) => host_of(&url),
             Err(_) => entry.id.0.clone(),
         },
         kind @ (ProviderKind::Vertex | ProviderKind::VertexExpress | ProviderKind::Gemini) => {

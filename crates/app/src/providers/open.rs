@@ -15,7 +15,7 @@ use lectern_core::{ChatModel, ModelError, ModelInfo};
 
 use super::known::{Providers, SignedIn};
 use super::view::facts_of;
-use super::{Remote, USUAL_LOCATION, address_of, name_of, view};
+use super::{Remote, address_of, name_of, view};
 use crate::models::Model;
 use crate::settings::ProviderEntry;
 use crate::unusable::Unusable;
@@ -107,8 +107,7 @@ fn opened(
     match entry.kind {
         ProviderKind::Vertex => {
             let project = entry.project.clone().or(signed_in.project).ok_or_else(|| no_project(entry))?;
-            let location = entry.location.clone().unwrap_or_else(|| USUAL_LOCATION.to_owned());
-            gemini(Endpoint::Vertex { project, location })
+            gemini(super::vertex(entry, project))
         }
         ProviderKind::VertexExpress => gemini(Endpoint::Express),
         ProviderKind::Gemini => gemini(Endpoint::Developer),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: made from the settings and what is known in memory; the keyring is not asked.
 
+use lectern_cloud::transport::host_of;
 use lectern_core::ToolMode;
 
 use super::{Remote, address, address_of, name_of, sign_ins};
@@ -135,7 +136,7 @@ fn remote_view(remote: &Remote, facts: ModelFacts) -> RemoteView {
         provider_name: remote.provider.as_ref().map_or_else(|| remote.entry.provider.0.clone(), name_of),
         kind: remote.provider.as_ref().map(|entry| entry.kind),
         model: remote.entry.model.clone(),
-        host: url.as_ref().map(address::host).unwrap_or_default(),
+        host: url.as_ref().map(host_of).unwrap_or_default(),
         reach,
         leaves_machine: reach != Reach::ThisComputer,
         facts,

@@ -53,6 +53,25 @@ pub struct RemoteEntry {
     pub other: Map<String, Value>,
 }
 
+impl RemoteEntry {
+    /// A model of which the user said nothing yet.
+    pub fn new(provider: ProviderId, model: &str) -> Self {
+        Self {
+            provider,
+            model: model.to_owned(),
+            name: None,
+            price: None,
+            facts: ModelFacts::default(),
+            other: Map::new(),
+        }
+    }
+
+    /// Whether it is this model of this provider, whatever is said of it.
+    pub fn is(&self, provider: &ProviderId, model: &str) -> bool {
+        self.provider == *provider && self.model == model
+    }
+}
+
 impl ModelEntry {
     /// A file, used as it is.
     pub fn of_file(id: ModelId, path: &Path) -> Self {

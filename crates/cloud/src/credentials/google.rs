@@ -201,7 +201,7 @@ impl GoogleLogin {
     }
 
     async fn ask(&self) -> Result<Token, SignInError> {
-        let host = crate::gemini::host_of(&self.url);
+        let host = transport::host_of(&self.url);
         let unreachable = |why: String| SignInError::Unreachable { host: host.clone(), why };
         let mut response = self.request()?.send().await.map_err(|error| unreachable(cause(&error)))?;
         let status = response.status();
@@ -245,7 +245,7 @@ impl Mint for GoogleLogin {
             match tokio::time::timeout(limit, self.ask()).await {
                 Ok(token) => token,
                 Err(_) => Err(SignInError::Unreachable {
-                    host: crate::gemini::host_of(&self.url),
+                    host: transport::host_of(&self.url),
                     why: format!("it said nothing for {} s", limit.as_secs()),
                 }),
             }

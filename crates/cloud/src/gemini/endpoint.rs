@@ -4,7 +4,7 @@
 
 use url::Url;
 
-use crate::transport::ConfigError;
+use crate::transport::{ConfigError, extend};
 
 /// One of Google's ways to Gemini.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Google's own address.
-    fn origin(&self) -> String {
+    pub fn origin(&self) -> String {
         match self {
             Self::Vertex { location, .. } => match location.as_str() {
                 "global" => "https://aiplatform.googleapis.com".to_owned(),
@@ -104,16 +104,28 @@ impl Endpoint {
     /// A location becomes a part of the host's name, so it has to be one.
     fn check(&self) -> Result<(), ConfigError> {
         let Self::Vertex { project, location } = self else { return Ok(()) };
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if location.is_empty() || !location.chars().all(plain) {
+        if !is_location(location) {
             return Err(ConfigError::Name { what: "location", value: location.clone() });
         }
-        // Projects of a domain have its name before a colon.
-        if project.is_empty() || !project.chars().all(|c| plain(c) || c == ':' || c == '.') {
+        if !is_project(project) {
             return Err(ConfigError::Name { what: "project", value: project.clone() });
         }
         Ok(())
     }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+}
+
+/// Whether it can be the name of a location.
+pub fn is_location(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_plain)
+}
+
+/// Whether it can be the id of a project. Those of a domain have its name before a colon.
+pub fn is_project(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| is_plain(c) || matches!(c, ':' | '.'))
 }
 
 /// The model's name without what lists write before it.
@@ -124,13 +136,6 @@ pub(super) fn model_name(model: &str) -> Result<&str, ConfigError> {
         return Err(ConfigError::Name { what: "model", value: model.to_owned() });
     }
     Ok(name)
-}
-
-fn extend<'a>(url: &mut Url, segments: impl IntoIterator<Item = &'a str>) {
-    // An address with a host always has a path.
-    if let Ok(mut path) = url.path_segments_mut() {
-        path.pop_if_empty().extend(segments);
-    }
 }
 
 #[cfg(test)]

@@ -20,16 +20,16 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::credentials::{Credentials, KeyHeader};
-use crate::exchange::{Ask, Line, no_token, stream};
+use crate::exchange::{Ask, Line, stream};
 use crate::fault::Fault;
 use crate::names::{Alphabet, Names};
 use crate::openai::models::{Listed, fetch};
 use crate::problem::{About, error_of};
-use crate::transport::{self, ConfigError, Limits};
+use crate::transport::{self, ConfigError, Limits, host_of};
 use reply::Reply;
 use request::{Asked, Prepared, prepare};
 
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, is_location, is_project};
 pub(crate) use request::decimal;
 pub use request::{Dialect, Loss};
 pub use schema::{Impossible, Reduced, reduce};
@@ -173,11 +173,6 @@ fn notice(loss: &Loss) -> Delta {
     Delta::Notice { code: code.to_owned(), message }
 }
 
-pub(crate) fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
 impl ChatModel for GeminiModel {
     fn info(&self) -> &ModelInfo {
         &self.info
@@ -200,14 +195,5 @@ impl ChatModel for GeminiModel {
         });
         let model = self.model.clone();
         stream(self.line.clone(), ask, move || Reply::new(&model, names.clone()), cancel)
-    }
-}
-
-/// Asks for a token only, for a test of the credentials.
-impl GeminiModel {
-    /// Whether the credentials give a token at all.
-    pub async fn sign_in(&self) -> Result<(), ModelError> {
-        let proof = self.line.credentials.proof(KeyHeader::Google, None).await;
-        proof.map(drop).map_err(|error| error_of(&no_token(error), &self.line.about, None))
     }
 }

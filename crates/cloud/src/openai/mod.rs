@@ -16,10 +16,9 @@ use url::Url;
 use crate::credentials::{Credentials, KeyHeader};
 use crate::exchange::{Ask, Line, stream};
 use crate::fault::Fault;
-use crate::gemini::host_of;
 use crate::names::{Alphabet, Names};
 use crate::problem::{About, error_of};
-use crate::transport::{self, ConfigError, Limits};
+use crate::transport::{self, ConfigError, Limits, below, host_of};
 use reply::Reply;
 use request::{Prepared, prepare};
 
@@ -97,14 +96,8 @@ impl OpenAiModel {
         };
         let client = transport::client(&base, &limits)?;
         let line = Line { client, credentials, key: KeyHeader::Bearer, limits, about };
-        let (url, models) = (below(&base, &["chat", "completions"]), below(&base, &["models"]));
+        let (url, models) = (below(&base, ["chat", "completions"]), below(&base, ["models"]));
         Ok(Self { info, model, options, url, models, line })
-    }
-
-    /// The body that a request becomes, for the trace.
-    pub fn body(&self, request: &ChatRequest) -> Result<serde_json::Value, ModelError> {
-        let prepared = self.prepared(request).map_err(|fault| error_of(&fault, &self.line.about, None))?;
-        Ok(prepared.body)
     }
 
     /// The models that the endpoint lists.
@@ -129,15 +122,6 @@ fn api_base(given: &Url) -> Url {
         path.strip_suffix("/chat/completions").or_else(|| path.strip_suffix("/models")).unwrap_or(path);
     let path = if path.is_empty() { "/v1".to_owned() } else { path.to_owned() };
     url.set_path(&path);
-    url
-}
-
-fn below(base: &Url, segments: &[&str]) -> Url {
-    let mut url = base.clone();
-    // An address with a host always has a path.
-    if let Ok(mut path) = url.path_segments_mut() {
-        path.pop_if_empty().extend(segments);
-    }
     url
 }
 
@@ -179,7 +163,7 @@ mod tests {
             ("http://h:1/api/v1/models?x=1", "http://h:1/api/v1/chat/completions"),
         ] {
             let base = api_base(&Url::parse(given).unwrap());
-            assert_eq!(below(&base, &["chat", "completions"]).as_str(), expected, "{given}");
+            assert_eq!(below(&base, ["chat", "completions"]).as_str(), expected, "{given}");
         }
     }
 }

@@ -83,8 +83,7 @@ impl Engine {
 
     /// Tests for about five seconds how fast a model is here, and remembers it.
     pub async fn bench_model(&self, id: &ModelId) -> Result<BenchView, Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
+        let model = self.listed(id)?;
         self.bench(&model).await
     }
 
@@ -216,8 +215,7 @@ impl Engine {
 
     /// The file of a model of the list.
     pub async fn model_file(&self, id: &ModelId) -> Result<PathBuf, Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
+        let model = self.listed(id)?;
         self.file_of(&model).await
     }
 

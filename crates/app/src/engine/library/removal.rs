@@ -31,8 +31,7 @@ impl Engine {
     /// Takes a model off the list. A file in Lectern's own folder goes with it, others stay. The starter takes over
     /// when it was the chosen one.
     pub async fn remove_model(&self, id: &ModelId) -> Result<RemovedModel, Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
+        let model = self.listed(id)?;
         let view = self.model_view(&model);
         let entry = self.state().settings.models.iter().find(|entry| entry.id == *id).cloned();
         let Some(entry) = entry else {

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::Engine;
-use crate::models;
 use crate::providers::{of_model, usual_facts};
 use crate::settings::ModelEntry;
 use crate::view::{ModelFacts, ModelTest, OfferedModel, Problem, ProviderId, TestedCall, TestedReply};
@@ -34,9 +33,7 @@ impl Engine {
         })?;
         let settings = self.state().settings.clone();
         let added = |model: &str| {
-            let same = |known: &&ModelEntry| {
-                known.remote().is_some_and(|remote| remote.provider == *id && remote.model == model)
-            };
+            let same = |known: &&ModelEntry| known.remote().is_some_and(|remote| remote.is(id, model));
             settings.models.iter().find(same).map(|entry| entry.id.clone())
         };
         let offered = listed.into_iter().map(|listed| OfferedModel {
@@ -50,8 +47,7 @@ impl Engine {
 
     /// Tests a model with one tiny question and one that needs a tool. Nothing of it is kept.
     pub async fn test_model(&self, id: &ModelId, cancel: CancellationToken) -> Result<ModelTest, Problem> {
-        let listed = self.listed_models(&self.state());
-        let model = listed.into_iter().find(|model| model.id == *id).ok_or_else(|| models::unknown(id))?;
+        let model = self.listed(id)?;
         let open = self.0.models.open(&model).await?;
         let at = clock::now();
         let mut answer =
@@ -136,14 +132,7 @@ async fn ask(
     while let Some(delta) = stream.next().await {
         match delta {
             Ok(delta) => {
-                let is_piece = matches!(
-                    delta,
-                    Delta::Text(_)
-                        | Delta::Thinking(_)
-                        | Delta::ToolCallStarted { .. }
-                        | Delta::ToolCallArguments { .. }
-                );
-                if is_piece {
+                if delta.is_seen() {
                     reply.first_ms.get_or_insert_with(millis);
                 }
                 take(&mut reply, delta);
