@@ -6,6 +6,8 @@ export class Loaded<T> {
   value = $state.raw<T | null>(null);
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
+  /** Whether the last reading was stopped before its end. */
+  stopped = $state(false);
   /** The answer to the last question counts, however late an earlier one comes. */
   #asked = 0;
 
@@ -13,6 +15,7 @@ export class Loaded<T> {
   async load(read: () => Promise<T>): Promise<void> {
     const asked = ++this.#asked;
     this.busy = true;
+    this.stopped = false;
     try {
       const value = await read();
       if (asked !== this.#asked) return;
@@ -23,6 +26,14 @@ export class Loaded<T> {
     } finally {
       if (asked === this.#asked) this.busy = false;
     }
+  }
+
+  /** Ends a reading; false when there is none. */
+  stop(): boolean {
+    if (!this.busy) return false;
+    this.clear();
+    this.stopped = true;
+    return true;
   }
 
   /** As before the first question; an answer that is on its way no longer counts. */
