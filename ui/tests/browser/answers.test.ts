@@ -1,7 +1,7 @@
 // How a model answers: for the model, and for one conversation.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ it("what is set for a model holds, says where it comes from, and is taken back",
   await origin(page, "temperature", "usual");
   await set(page, "temperature", "0,3");
   await origin(page, "temperature", "model");
-  expect(await setting(page, "temperature").locator("input").inputValue()).toBe("0.3");
+  await soon(() => setting(page, "temperature").locator("input").inputValue()).toBe("0.3");
   await page.getByRole("button", { name: "Temperature: back to what it would be" }).click();
   await origin(page, "temperature", "usual");
 });
@@ -58,13 +58,13 @@ it("settings are kept as a preset, which is used and deleted", async () => {
   await page.locator(id("preset-name")).fill("Careful");
   await page.keyboard.press("Enter");
   await origin(page, "temperature", "model_preset");
-  expect(await setting(page, "temperature").innerText()).toContain("by the model’s preset Careful");
-  expect(await setting(page, "stop").locator("textarea").getAttribute("placeholder")).toBe("END\n\\n\\nUser:");
+  await soon(() => setting(page, "temperature").innerText()).toContain("by the model’s preset Careful");
+  await soon(() => setting(page, "stop").locator("textarea").getAttribute("placeholder")).toBe("END\n\\n\\nUser:");
   await page.getByRole("button", { name: "Delete the preset Careful" }).click();
   await origin(page, "temperature", "usual");
   await setting(page, "preset").locator("select").selectOption("precise");
   await origin(page, "temperature", "model_preset");
-  expect(await setting(page, "temperature").innerText()).toContain("by the model’s preset Precise");
+  await soon(() => setting(page, "temperature").innerText()).toContain("by the model’s preset Precise");
   await page.locator(id("reset-all")).click();
   await origin(page, "temperature", "usual");
 });
@@ -74,12 +74,12 @@ it("a conversation has its own, over those of the model", async () => {
   await page.locator(id("answers-button")).click();
   await origin(page, "temperature", "usual");
   // What would load the model anew belongs to the model.
-  expect(await setting(page, "context_length").count()).toBe(0);
+  await soon(() => setting(page, "context_length").count()).toBe(0);
   await set(page, "temperature", "1.1");
   await origin(page, "temperature", "conversation");
   await page.keyboard.press("Escape");
-  expect(await page.locator(id("answers-sheet")).count()).toBe(0);
-  expect(await page.evaluate(() => document.activeElement?.getAttribute("data-testid"))).toBe("answers-button");
+  await soon(() => page.locator(id("answers-sheet")).count()).toBe(0);
+  await soon(() => page.evaluate(() => document.activeElement?.getAttribute("data-testid"))).toBe("answers-button");
 });
 
 it("settings begin a conversation that has no message yet", async () => {
@@ -97,7 +97,7 @@ it("tools to be shown always are chosen from those that there are", async () => 
   const page = await place.open("scene=models", { hash: "#/settings/models/id/qwen3-4b/tools" });
   await setting(page, "pinned_tools").getByLabel("Add a tool…").selectOption("notes__read_note");
   await origin(page, "pinned_tools", "model");
-  expect(await setting(page, "pinned_tools").locator("textarea").inputValue()).toBe("notes__read_note");
+  await soon(() => setting(page, "pinned_tools").locator("textarea").inputValue()).toBe("notes__read_note");
   await setting(page, "tools").locator("select").selectOption("relevant");
   await origin(page, "tools", "model");
 });

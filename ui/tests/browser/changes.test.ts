@@ -1,7 +1,7 @@
 // A yes counts for what was on the screen; long answers are shown when they are asked for.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -24,10 +24,10 @@ it("a server that changed meanwhile is shown anew and asked about again", async 
     () => page.locator(id("approval")).innerText(),
     (seen) => expect(seen).toContain("--everything"),
   );
-  expect(await page.locator('section[data-server="git"]').getAttribute("data-state")).toBe("needs_approval");
+  await soon(() => page.locator('section[data-server="git"]').getAttribute("data-state")).toBe("needs_approval");
   await page.locator(id("approve")).click();
   await page.locator('section[data-server="git"][data-state="ready"]').waitFor();
-  expect(await page.locator(id("changed-meanwhile")).count()).toBe(0);
+  await soon(() => page.locator(id("changed-meanwhile")).count()).toBe(0);
 });
 
 it("so is a tool", async () => {
@@ -37,7 +37,7 @@ it("so is a tool", async () => {
   await changeMeanwhile(page);
   await tool.getByRole("button", { name: /accept/i }).click();
   await tool.locator(id("changed-meanwhile")).waitFor();
-  expect(await tool.innerText()).toContain("Now it sells.");
+  await soon(() => tool.innerText()).toContain("Now it sells.");
   await tool.getByRole("button", { name: /accept/i }).click();
   await eventually(
     () => tool.locator(id("tool-changed")).count(),

@@ -1,7 +1,7 @@
 // What decided about a step: its tools, its settings, its room.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { id, stand, type Stand } from "./page";
+import { id, soon, stand, type Stand } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ it("the trace says which tools were offered and why, and which were not", async 
   }
   expect(tools).toContain("41 tools were left out");
   await page.getByText("41 tools were left out").click();
-  expect(await row(page, 0).locator("[role=tabpanel]").innerText()).toContain("and 39 more");
+  await soon(() => row(page, 0).locator("[role=tabpanel]").innerText()).toContain("and 39 more");
 });
 
 it("the trace says with which settings, as they were written", async () => {
@@ -55,12 +55,12 @@ it("a repeated call, an empty answer and a summary are marked where they happene
   const page = await place.open("scene=exposure&trace=1", { width: 1500 });
   const cards = page.locator(id("tool-card"));
   await cards.nth(1).waitFor();
-  expect(await cards.nth(0).innerText()).not.toContain("asked before");
-  expect(await cards.nth(1).innerText()).toContain("asked before: the earlier result was shown");
-  expect(await row(page, 2).innerText()).toContain("without tools");
-  expect(await row(page, 3).innerText()).toContain("again, without tools");
+  await soon(() => cards.nth(0).innerText()).not.toContain("asked before");
+  await soon(() => cards.nth(1).innerText()).toContain("asked before: the earlier result was shown");
+  await soon(() => row(page, 2).innerText()).toContain("without tools");
+  await soon(() => row(page, 3).innerText()).toContain("again, without tools");
   const summary = page.locator(id("earlier-summary"));
   await summary.getByText("A summary stands for 12 earlier messages").click();
   // What the model wrote is text.
-  expect(await summary.innerText()).toContain("<b>two</b>");
+  await soon(() => summary.innerText()).toContain("<b>two</b>");
 });

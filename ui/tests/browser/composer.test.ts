@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { SendRequest } from "../../src/bindings/app";
-import { barriers, eventually, id, stand, texts, tooWide, type Stand } from "./page";
+import { barriers, eventually, id, soon, type Stand, stand, texts, tooWide } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -24,11 +24,11 @@ it("@ takes a resource of a server along", async () => {
   await type(page, "What about @lyon");
   const option = page.getByRole("option", { name: "Lyon" });
   await option.waitFor();
-  expect(await option.getAttribute("aria-selected")).toBe("true");
+  await soon(() => option.getAttribute("aria-selected")).toBe("true");
   const marked = await page.locator(id("composer")).getAttribute("aria-activedescendant");
-  expect(await option.getAttribute("id")).toBe(marked);
+  await soon(() => option.getAttribute("id")).toBe(marked);
   await page.keyboard.press("Tab");
-  expect(await page.locator(id("composer")).inputValue()).toBe("What about ");
+  await soon(() => page.locator(id("composer")).inputValue()).toBe("What about ");
   await page.locator(`${id("chips")} [data-uri="note:///Travel/Lyon.md"]`).waitFor();
   // The draft is kept with what goes along.
   await page.reload();
@@ -48,7 +48,7 @@ it("@ takes a resource of a server along", async () => {
   );
   await page.locator(`${id("took")} summary`).click();
   await page.locator(`${id("took")} pre`).waitFor();
-  expect(await page.locator(id("chips")).count()).toBe(0);
+  await soon(() => page.locator(id("chips")).count()).toBe(0);
 });
 
 it("keys move in the menu, Escape closes it, and Backspace takes the last chip away", async () => {
@@ -61,21 +61,21 @@ it("keys move in the menu, Escape closes it, and Backspace takes the last chip a
   const selected = () => page.locator('[role=option][aria-selected="true"]').getAttribute("id");
   const first = await selected();
   await page.keyboard.press("ArrowDown");
-  expect(await selected()).not.toBe(first);
+  await soon(() => selected()).not.toBe(first);
   await page.keyboard.press("ArrowUp");
-  expect(await selected()).toBe(first);
+  await soon(() => selected()).toBe(first);
   await page.keyboard.press("ArrowUp");
-  expect(await page.getByRole("option").last().getAttribute("aria-selected")).toBe("true");
+  await soon(() => page.getByRole("option").last().getAttribute("aria-selected")).toBe("true");
   await page.keyboard.press("Escape");
-  expect(await page.locator(id("composer-menu")).count()).toBe(0);
-  expect(await page.locator(id("composer")).inputValue()).toBe("@");
+  await soon(() => page.locator(id("composer-menu")).count()).toBe(0);
+  await soon(() => page.locator(id("composer")).inputValue()).toBe("@");
   await page.keyboard.press("Backspace");
   await type(page, "@oat");
   await page.getByRole("option", { name: "Oat biscuits" }).click();
   await page.locator(id("chips")).waitFor();
   await page.keyboard.press("Backspace");
-  expect(await page.locator(id("chips")).count()).toBe(0);
-  expect(await sent(page)).toEqual([]);
+  await soon(() => page.locator(id("chips")).count()).toBe(0);
+  await soon(() => sent(page)).toEqual([]);
 });
 
 it("a template asks for its variables, with the server's suggestions", async () => {
@@ -84,7 +84,7 @@ it("a template asks for its variables, with the server's suggestions", async () 
   await page.getByRole("option", { name: "note:///{+path}" }).click();
   const field = page.locator("[data-blank=path]");
   await page.getByRole("option", { name: "Travel/Lyon.md" }).waitFor();
-  expect(await field.getAttribute("aria-expanded")).toBe("true");
+  await soon(() => field.getAttribute("aria-expanded")).toBe("true");
   await field.fill("Travel/2");
   await eventually(
     () => page.locator(`${id("fill")} [role=option]`).allInnerTexts(),
@@ -92,7 +92,7 @@ it("a template asks for its variables, with the server's suggestions", async () 
   );
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  expect(await field.inputValue()).toBe("Travel/2019 Norway by rail.md");
+  await soon(() => field.inputValue()).toBe("Travel/2019 Norway by rail.md");
   await page.keyboard.press("Enter");
   await page.locator(`${id("chips")} [data-uri="note:///Travel/2019%20Norway%20by%20rail.md"]`).waitFor();
 });
@@ -113,10 +113,10 @@ it("/ runs a prompt; what it needs is asked for, and one choice narrows the next
   await chip.waitFor();
   // It can still be changed.
   await chip.locator(".name").click();
-  expect(await page.locator("[data-blank=name]").inputValue()).toBe("Eve");
+  await soon(() => page.locator("[data-blank=name]").inputValue()).toBe("Eve");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
-  expect(await page.locator(id("fill")).count()).toBe(0);
+  await soon(() => page.locator(id("fill")).count()).toBe(0);
   await page.locator(id("send")).click();
   await eventually(
     () => sent(page),
@@ -138,7 +138,7 @@ it("a prompt that takes nothing is ready at once, and hidden characters are show
   await page.getByRole("option", { name: "Simple prompt" }).waitFor();
   await page.keyboard.press("Enter");
   await page.locator(`${id("chips")} [data-prompt="everything:simple-prompt"]`).waitFor();
-  expect(await page.locator(id("composer")).inputValue()).toBe("");
+  await soon(() => page.locator(id("composer")).inputValue()).toBe("");
 });
 
 it("says when no server offers anything, and where to look", async () => {
@@ -153,7 +153,7 @@ it("a server that refuses is named, and what others offer is there all the same"
   const page = await place.open("scene=history&offers=refused");
   await type(page, "@");
   await page.locator('[data-problem="everything"]').waitFor();
-  expect(await page.locator('[data-problem="everything"]').innerText()).toContain("internal error");
+  await soon(() => page.locator('[data-problem="everything"]').innerText()).toContain("internal error");
   await page.getByRole("option", { name: "Lyon" }).waitFor();
 });
 
@@ -168,14 +168,14 @@ it("a very long list is searched, and long names stick out of nothing", async ()
   const page = await place.open("scene=history&offers=many", { width: 720, height: 560 });
   await type(page, "@");
   await page.getByText("more. Type to narrow").waitFor();
-  expect(await tooWide(page)).toEqual([]);
+  await soon(() => tooWide(page)).toEqual([]);
   await page.keyboard.type("day 777");
   await page.getByRole("option", { name: "Day 777" }).waitFor();
   await page.locator(id("composer")).fill("");
   await page.keyboard.type("@a day with");
   await page.getByRole("option", { name: "A day with" }).click();
   await page.locator(id("chips")).waitFor();
-  expect(await tooWide(page)).toEqual([]);
+  await soon(() => tooWide(page)).toEqual([]);
 });
 
 it.each([false, true])("axe finds nothing in the menus and the form (dark: %s)", async (dark) => {
@@ -183,7 +183,7 @@ it.each([false, true])("axe finds nothing in the menus and the form (dark: %s)",
   await page.emulateMedia({ colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
   await type(page, "@");
   await page.getByRole("option", { name: "Lyon" }).waitFor();
-  expect(await barriers(page)).toEqual([]);
+  await soon(() => barriers(page)).toEqual([]);
   await page.keyboard.type("a note");
   await page.getByRole("option", { name: "A note" }).waitFor();
   await page.keyboard.press("Enter");
@@ -193,7 +193,7 @@ it.each([false, true])("axe finds nothing in the menus and the form (dark: %s)",
     .waitFor();
   await page.locator(id("fill-done")).click();
   await page.locator("[data-blank=path][aria-invalid=true]").waitFor();
-  expect(await barriers(page)).toEqual([]);
+  await soon(() => barriers(page)).toEqual([]);
 });
 
 it("a turn that is tried again takes along what it took before", async () => {

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { DropNews, SendRequest } from "../../src/bindings/app";
-import { barriers, eventually, id, stand, texts, tooWide, type Stand } from "./page";
+import { barriers, eventually, id, soon, type Stand, stand, texts, tooWide } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -33,11 +33,11 @@ it("images are attached, kept over a restart, taken out again, sent, and shown l
     () => enclosed(page),
     (count) => expect(count).toBe(1),
   );
-  expect(await page.getByRole("img", { name: "cat.png" }).count()).toBe(1);
+  await soon(() => page.getByRole("img", { name: "cat.png" }).count()).toBe(1);
   await page.reload();
   await page.getByRole("img", { name: "cat.png" }).waitFor();
-  expect(await barriers(page)).toEqual([]);
-  expect(await tooWide(page)).toEqual([]);
+  await soon(() => barriers(page)).toEqual([]);
+  await soon(() => tooWide(page)).toEqual([]);
   await paste(page, "image.png", "image/png");
   await page.getByRole("img", { name: "Image", exact: true }).waitFor();
   const pasted = await page
@@ -55,7 +55,7 @@ it("images are attached, kept over a restart, taken out again, sent, and shown l
     () => sent(page),
     (requests) => expect(requests).toEqual([{ conversation: null, text: "", enclosed: [pasted] }]),
   );
-  expect(await enclosed(page)).toBe(0);
+  await soon(() => enclosed(page)).toBe(0);
   await page
     .locator(`${id("took")} button`)
     .first()
@@ -64,7 +64,7 @@ it("images are attached, kept over a restart, taken out again, sent, and shown l
   await dialog.waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" }).catch(() => undefined);
-  expect(await dialog.count()).toBe(0);
+  await soon(() => dialog.count()).toBe(0);
 });
 
 it("images are dropped; what is no image says so and keeps back no other", async () => {
@@ -75,8 +75,8 @@ it("images are dropped; what is no image says so and keeps back no other", async
   const images = ["dog.jpg", "torn.png"];
   await drop({ type: "over", models: [], images, others: 0 });
   const target = page.locator(id("drop-target"));
-  expect(await target.getAttribute("data-fits")).toBe("true");
-  expect(await target.innerText()).toContain("dog.jpg, torn.png");
+  await soon(() => target.getAttribute("data-fits")).toBe("true");
+  await soon(() => target.innerText()).toContain("dog.jpg, torn.png");
   await drop({ type: "dropped", models: [], images, others: 0 });
   await page.getByRole("img", { name: "dog.jpg" }).waitFor();
   await eventually(
@@ -88,7 +88,7 @@ it("images are dropped; what is no image says so and keeps back no other", async
     () => toasts(page),
     (shown) => expect(shown.join()).toContain("none of PNG"),
   );
-  expect(await enclosed(page)).toBe(1);
+  await soon(() => enclosed(page)).toBe(1);
   // Before the first letter, the key for deleting takes it away.
   await page.locator(id("composer")).click();
   await page.keyboard.press("Backspace");
@@ -102,8 +102,8 @@ it("with a model that does not see, nothing is attached and the reason is told",
   const page = await place.open("scene=history");
   const attach = page.locator(id("attach"));
   await attach.waitFor();
-  expect(await attach.getAttribute("aria-disabled")).toBe("true");
-  expect(await attach.getAttribute("title")).toContain("cannot see images");
+  await soon(() => attach.getAttribute("aria-disabled")).toBe("true");
+  await soon(() => attach.getAttribute("title")).toContain("cannot see images");
   // It can be reached all the same, so that the reason is heard.
   await attach.click({ force: true });
   await paste(page, "cat.png", "image/png");
@@ -111,5 +111,5 @@ it("with a model that does not see, nothing is attached and the reason is told",
     () => toasts(page),
     (shown) => expect(shown.join()).toContain("cannot see images"),
   );
-  expect(await enclosed(page)).toBe(0);
+  await soon(() => enclosed(page)).toBe(0);
 });

@@ -1,7 +1,7 @@
 // The page of models: all that a person does there.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -25,16 +25,16 @@ it("each model says what it is and whether it fits", async () => {
   const verdicts = ["llama-3.2-3b", "gemma", "coder"].map((model) =>
     row(page, model).locator("[data-advice]").getAttribute("data-advice"),
   );
-  expect(await Promise.all(verdicts)).toEqual(["fits", "tight", "too_big"]);
+  await soon(() => Promise.all(verdicts)).toEqual(["fits", "tight", "too_big"]);
   const facts = await row(page, "llama-3.2-3b").innerText();
   for (const part of ["3.2B weights", "Q4_K_M", "2.0 GB", "128k tokens of context", "9.4 tokens/s"]) {
     expect(facts).toContain(part);
   }
-  expect(await row(page, "gemma").innerText()).toContain("tools by prompt");
+  await soon(() => row(page, "gemma").innerText()).toContain("tools by prompt");
   // What is broken or gone says why, and can't be chosen.
-  expect(await row(page, "broken").innerText()).toContain("lies outside the file");
-  expect(await row(page, "gone").innerText()).toContain("Its file is gone");
-  expect(await row(page, "gone").locator(id("use-model")).count()).toBe(0);
+  await soon(() => row(page, "broken").innerText()).toContain("lies outside the file");
+  await soon(() => row(page, "gone").innerText()).toContain("Its file is gone");
+  await soon(() => row(page, "gone").locator(id("use-model")).count()).toBe(0);
 });
 
 it("a model is chosen", async () => {
@@ -50,7 +50,7 @@ it("removing says what becomes of the file, and is undone", async () => {
   const page = await open();
   await page.getByRole("button", { name: "Remove Qwen3 4B from the list" }).click();
   await says(page, id("toast"), "its file deleted (2.5 GB)");
-  expect(await row(page, "qwen3-4b").count()).toBe(0);
+  await soon(() => row(page, "qwen3-4b").count()).toBe(0);
   await page.getByRole("button", { name: "Undo" }).click();
   await row(page, "qwen3-4b").waitFor();
   await page.getByRole("button", { name: "Remove Gemma 3 12B it from the list" }).click();
@@ -66,7 +66,7 @@ it("a model's need for memory follows the context", async () => {
   await need.getByRole("slider").focus();
   await page.keyboard.press("End");
   await eventually(total, (seen) => expect(seen).toBeGreaterThan(before * 2));
-  expect(await need.getByRole("slider").getAttribute("aria-valuetext")).toBe("131,072 tokens");
+  await soon(() => need.getByRole("slider").getAttribute("aria-valuetext")).toBe("131,072 tokens");
   await need.getByRole("button", { name: "Suggested: 16,384" }).click();
   await eventually(
     () => need.getByRole("slider").getAttribute("aria-valuetext"),
@@ -74,7 +74,7 @@ it("a model's need for memory follows the context", async () => {
   );
   // A template is text, whatever is in it.
   await page.getByText("Template", { exact: true }).click();
-  expect(await page.locator("[role=tabpanel] pre").innerText()).toContain("<b>not markup</b>");
+  await soon(() => page.locator("[role=tabpanel] pre").innerText()).toContain("<b>not markup</b>");
 });
 
 it("a model is tested, and a test that fails says why", async () => {
@@ -99,7 +99,7 @@ it("a model of the short list is downloaded, shown in the header, and used", asy
   await page.evaluate(() => (location.hash = "#/"));
   await page.locator(id("downloads-button")).waitFor();
   await says(page, id("toast"), "SmolLM3-Q4_K_M.gguf is here");
-  expect(await page.locator(id("downloads-button")).count()).toBe(0);
+  await soon(() => page.locator(id("downloads-button")).count()).toBe(0);
   await page.getByRole("button", { name: "Use it" }).click();
   await says(page, id("model-picker"), "SmolLM3-Q4_K_M");
 });
@@ -122,8 +122,8 @@ it("any repository is looked into, and its files come with advice", async () => 
   await page.keyboard.press("Enter");
   const files = page.locator(`${id("repository")} [data-file]`);
   await files.first().waitFor();
-  expect(await files.count()).toBe(4);
-  expect(await files.nth(1).innerText()).toContain("On your list");
+  await soon(() => files.count()).toBe(4);
+  await soon(() => files.nth(1).innerText()).toContain("On your list");
   await page.getByRole("button", { name: "Download Qwen3-4B-Q8_0.gguf" }).click();
   await files.nth(2).locator(id("on-its-way")).waitFor();
 });
@@ -131,7 +131,7 @@ it("any repository is looked into, and its files come with advice", async () => 
 it("a failed download has its reason and a way out", async () => {
   const page = await open();
   const failed = download(page, "phi-4-mini-instruct-Q4_K_M.gguf");
-  expect(await failed.innerText()).toContain("2.5 GB are needed, 1.1 GB are free");
+  await soon(() => failed.innerText()).toContain("2.5 GB are needed, 1.1 GB are free");
   await failed.locator(id("resume")).click();
   await eventually(
     () => failed.getAttribute("data-state"),
@@ -155,7 +155,7 @@ it("folders are watched and left alone again", async () => {
     () => folders.innerText(),
     (seen) => expect(seen).not.toContain("/home/lena/Downloads"),
   );
-  expect(await folders.innerText()).toContain("Plug the disk in again.");
+  await soon(() => folders.innerText()).toContain("Plug the disk in again.");
 });
 
 it("a file that is dragged over the window is announced, and added when it is let go of", async () => {
@@ -170,7 +170,7 @@ it("a file that is dragged over the window is announced, and added when it is le
   await says(page, id("drop-target"), /add 1 model[^]*tiny\.gguf[^]*1 other file/);
   await drop({ type: "dropped", models: ["tiny.gguf"], images: [], others: 1 });
   await says(page, id("toast"), "tiny.gguf was added");
-  expect(await page.locator(id("drop-target")).count()).toBe(0);
+  await soon(() => page.locator(id("drop-target")).count()).toBe(0);
   await page.getByRole("button", { name: "Show", exact: true }).click();
   await row(page, "dropped").waitFor();
 });
@@ -192,8 +192,8 @@ it("a token is kept and never shown again; a mirror is set", async () => {
   await page.locator(id("hub-token")).fill("hf_secret");
   await page.keyboard.press("Enter");
   await says(page, id("hub-token-state"), "One is kept.");
-  expect(await page.locator(id("hub-token")).inputValue()).toBe("");
-  expect(await page.content()).not.toContain("hf_secret");
+  await soon(() => page.locator(id("hub-token")).inputValue()).toBe("");
+  await soon(() => page.content()).not.toContain("hf_secret");
   await page.locator(id("hub-mirror")).fill("nowhere");
   await page.locator(id("hub-mirror")).blur();
   await says(page, `${id("hub")} [role=alert]`, "no web address");

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
+import { expect } from "vitest";
 import { serve } from "./serve";
 
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -70,6 +71,11 @@ export async function eventually<T>(look: () => Promise<T>, check: (seen: T) => 
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+/** What `look` sees, asked again until it is what is expected: a page changes after what it was told, not with it. */
+export function soon<T>(look: () => Promise<T>) {
+  return expect.poll(look, { timeout: PATIENCE, interval: 50 });
 }
 
 export async function texts(page: Page, selector: string): Promise<string[]> {

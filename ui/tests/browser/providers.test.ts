@@ -1,7 +1,7 @@
 // The page of remote models: all that a person does there.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -40,11 +40,11 @@ it("each provider says who is signed in and where the secret is", async () => {
   const page = await open();
   const one = (provider: string) => page.locator(`[data-provider="${provider}"]`).innerText();
   await page.locator(id("provider-list")).waitFor();
-  expect(await one("vertex")).toContain("lectern@notes-of-lena-481516.iam.gserviceaccount.com");
-  expect(await one("gemini")).toContain("Only for this session");
-  expect(await one("ollama")).toContain("stays on this computer");
-  expect(await one("nas")).toContain("leaves this computer, for your network");
-  expect(await one("adc")).toContain("has expired");
+  await soon(() => one("vertex")).toContain("lectern@notes-of-lena-481516.iam.gserviceaccount.com");
+  await soon(() => one("gemini")).toContain("Only for this session");
+  await soon(() => one("ollama")).toContain("stays on this computer");
+  await soon(() => one("nas")).toContain("leaves this computer, for your network");
+  await soon(() => one("adc")).toContain("has expired");
   await page.locator('[data-provider="router"] a').click();
   await says(page, id("login-place"), "LECTERN_ROUTER_KEY");
 });
@@ -52,7 +52,7 @@ it("each provider says who is signed in and where the secret is", async () => {
 it("an endpoint is added by a preset, its models fetched, one added, tested and used", async () => {
   const page = await open("/new", "history");
   await page.locator('[data-preset="Ollama"]').click();
-  expect(await page.locator(id("provider-address")).inputValue()).toBe("http://localhost:11434/v1");
+  await soon(() => page.locator(id("provider-address")).inputValue()).toBe("http://localhost:11434/v1");
   await says(page, id("reach-note"), "this computer");
   await page.locator(id("provider-save")).click();
   await says(page, id("login"), "No sign-in needed");
@@ -88,7 +88,7 @@ it("fetching and testing are stopped", async () => {
   await page.getByRole("button", { name: "Test m", exact: true }).click();
   await page.locator(id("test-stop")).click();
   await says(page, id("model-test"), "The test was stopped.");
-  expect(await page.locator(id("error")).count()).toBe(0);
+  await soon(() => page.locator(id("error")).count()).toBe(0);
 });
 
 it("a list that can't be had has its reason and a way out", async () => {
@@ -105,9 +105,9 @@ it("many models are searched, and not all drawn", async () => {
   const page = await open("/id/vertex");
   await page.locator(id("fetch-models")).click();
   await says(page, id("offered"), "82 models");
-  expect(await page.locator("[data-offered]").count()).toBe(60);
+  await soon(() => page.locator("[data-offered]").count()).toBe(60);
   await says(page, id("offered"), "22 more");
-  expect(await page.locator('[data-offered="gemini-3-flash"]').innerText()).toContain("On your list");
+  await soon(() => page.locator('[data-offered="gemini-3-flash"]').innerText()).toContain("On your list");
   await page.locator(id("search-models")).fill("PRO 3");
   await eventually(
     () => page.locator("[data-offered]").count(),
@@ -119,11 +119,11 @@ it("a key is sent once, and kept nowhere in the page", async () => {
   const page = await open("/new", "history");
   await page.locator('[data-kind="gemini"]').check();
   const key = page.locator(id("provider-key"));
-  expect(await key.getAttribute("type")).toBe("password");
+  await soon(() => key.getAttribute("type")).toBe("password");
   await key.fill("AIza-my-secret");
   await page.locator(id("provider-save")).click();
   await says(page, id("login-place"), "keyring");
-  expect(await kept(page)).not.toContain("AIza-my-secret");
+  await soon(() => kept(page)).not.toContain("AIza-my-secret");
   const sent = await page.evaluate(() => (window as unknown as { signIns: unknown[] }).signIns);
   expect(sent).toEqual([{ id: "gemini", type: "key", length: 14 }]);
   await page.locator(id("sign-out")).click();
@@ -136,12 +136,12 @@ it("a key that is refused says so on the page of the provider, and is not kept e
   await page.locator(id("provider-key")).fill("two words of secret");
   await page.locator(id("provider-save")).click();
   await says(page, id("sign-in-panel"), "the key has spaces in it");
-  expect(await kept(page)).not.toContain("words of secret");
+  await soon(() => kept(page)).not.toContain("words of secret");
   await page.locator(id("secret")).fill("for-this-session");
   await page.locator(id("keep-secret")).click();
   await says(page, id("login-place"), "Only for this session");
   await says(page, id("toast"), "Install gnome-keyring");
-  expect(await kept(page)).not.toContain("for-this-session");
+  await soon(() => kept(page)).not.toContain("for-this-session");
 });
 
 it("a key that would be read on the way is refused while it is typed", async () => {
@@ -150,10 +150,10 @@ it("a key that would be read on the way is refused while it is typed", async () 
   await says(page, id("reach-note"), "leaves this computer");
   await page.locator(id("provider-key")).fill("k");
   await says(page, id("key-risk"), "unencrypted over the internet");
-  expect(await page.locator(id("provider-save")).isDisabled()).toBe(true);
+  await soon(() => page.locator(id("provider-save")).isDisabled()).toBe(true);
   await page.locator(id("provider-address")).fill("http://nas:8000/v1");
   await says(page, id("key-risk"), "in your network can read it");
-  expect(await page.locator(id("provider-save")).isDisabled()).toBe(false);
+  await soon(() => page.locator(id("provider-save")).isDisabled()).toBe(false);
   await page.locator(id("provider-address")).fill("https://models.example.org/v1");
   await eventually(
     () => page.locator(id("key-risk")).count(),
@@ -176,11 +176,11 @@ it("Vertex AI: a login that was found is shown, and used only after a yes; a key
   await page.locator(id("sign-out")).click();
   await page.locator('[data-way="service_account"]').check();
   const json = '{"type":"service_account","private_key":"-----BEGIN-SECRET-----"}';
-  expect(await page.locator(id("secret")).getAttribute("type")).toBe("password");
+  await soon(() => page.locator(id("secret")).getAttribute("type")).toBe("password");
   await page.locator(id("secret")).fill(json);
   await page.locator(id("keep-secret")).click();
   await says(page, id("login"), "robot@project.iam.gserviceaccount.com");
-  expect(await kept(page)).not.toContain("BEGIN-SECRET");
+  await soon(() => kept(page)).not.toContain("BEGIN-SECRET");
 });
 
 it("a provider is changed, removed with its models, and comes back", async () => {
@@ -191,7 +191,7 @@ it("a provider is changed, removed with its models, and comes back", async () =>
   await says(page, "h2", "Ollama of mine");
   await page.locator(id("remove-provider")).click();
   await says(page, id("toast"), "Ollama of mine was removed, with 1 model.");
-  expect(await page.locator('[data-provider="ollama"]').count()).toBe(0);
+  await soon(() => page.locator('[data-provider="ollama"]').count()).toBe(0);
   await page.getByRole("button", { name: "Undo" }).click();
   await says(page, '[data-provider="ollama"]', "1 model");
 });

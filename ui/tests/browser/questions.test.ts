@@ -1,6 +1,6 @@
 // Questions of servers in the conversation.
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -18,20 +18,20 @@ it("a form is filled, checked, and sent", async () => {
   const text = await card.innerText();
   expect(text).toContain("everything asks you:");
   expect(text).toContain("⟦U+200B⟧");
-  expect(await page.locator(id("tool-card")).getAttribute("data-state")).toBe("waiting");
+  await soon(() => page.locator(id("tool-card")).getAttribute("data-state")).toBe("waiting");
   await page.locator(id("question-accept")).click();
   // The faults are said, and the first of them has the caret.
   await eventually(
     () => texts(page, ".fault"),
     (seen) => expect(seen).toEqual(["This is needed.", "This is needed."]),
   );
-  expect(await page.evaluate(() => document.activeElement?.closest("[data-field]")?.getAttribute("data-field"))).toBe(
-    "name",
-  );
+  await soon(() =>
+    page.evaluate(() => document.activeElement?.closest("[data-field]")?.getAttribute("data-field")),
+  ).toBe("name");
   await page.getByLabel(/^Name/).fill("Ada");
   await page.getByLabel(/^E-mail/).fill("ada");
   await page.getByLabel(/^Seats/).fill("9");
-  expect(await texts(page, ".fault")).toEqual(["Write an e-mail address.", "At most 6."]);
+  await soon(() => texts(page, ".fault")).toEqual(["Write an e-mail address.", "At most 6."]);
   await page.getByLabel(/^E-mail/).fill("ada@example.org");
   await page.getByLabel(/^Seats/).fill("3");
   await page.getByLabel("A bicycle").check();
@@ -53,7 +53,7 @@ it("what the core refuses stays open with the reason", async () => {
   await page.getByLabel(/^E-mail/).fill("ada@example.org");
   await page.keyboard.press("Enter");
   await page.getByText("this name is not accepted").waitFor();
-  expect(await page.getByLabel(/^Name/).inputValue()).toBe("refused");
+  await soon(() => page.getByLabel(/^Name/).inputValue()).toBe("refused");
 });
 
 it.each([
@@ -67,7 +67,7 @@ it.each([
     (seen) => expect(seen.join()).toContain(told),
   );
   await page.locator(`${id("tool-card")} .line`).click();
-  expect(await page.locator(id("question-past")).getAttribute("data-answer")).toBe(told);
+  await soon(() => page.locator(id("question-past")).getAttribute("data-answer")).toBe(told);
 });
 
 it("an open question survives a look at the settings", async () => {
@@ -82,16 +82,16 @@ it("an open question survives a look at the settings", async () => {
 it("an address is shown whole, warned of, and opened only after a yes", async () => {
   const page = await place.open("scene=url&speed=0.2");
   await page.locator(id("question-url")).waitFor();
-  expect(await page.locator(`${id("question-url")} strong`).innerText()).toBe("login.xn--bhn-qla.example");
-  expect(await page.locator('[data-warning="punycode"]').count()).toBe(1);
+  await soon(() => page.locator(`${id("question-url")} strong`).innerText()).toBe("login.xn--bhn-qla.example");
+  await soon(() => page.locator('[data-warning="punycode"]').count()).toBe(1);
   const opened = () => page.evaluate(() => (window as unknown as { openedLinks?: string[] }).openedLinks ?? []);
-  expect(await opened()).toEqual([]);
+  await soon(() => opened()).toEqual([]);
   await page.locator(id("question-accept")).click();
   await eventually(
     () => texts(page, answer),
     (seen) => expect(seen.join()).toContain("accepted"),
   );
-  expect(await opened()).toEqual([
+  await soon(() => opened()).toEqual([
     "https://login.xn--bhn-qla.example/authorize?session=8f31c0d2&return=https%3A%2F%2Fbahn.example%2Fdone",
   ]);
 });
@@ -103,7 +103,7 @@ it("an address that was declined is never opened", async () => {
     () => texts(page, answer),
     (seen) => expect(seen.join()).toContain("declined"),
   );
-  expect(await page.evaluate(() => (window as unknown as { openedLinks?: string[] }).openedLinks)).toBeUndefined();
+  await soon(() => page.evaluate(() => (window as unknown as { openedLinks?: string[] }).openedLinks)).toBeUndefined();
 });
 
 it("sampling shows what is asked and who answers, and afterwards what was said", async () => {
@@ -128,7 +128,7 @@ it("sampling shows what is asked and who answers, and afterwards what was said",
     (seen) => expect(seen.join()).toContain("accepted"),
   );
   await page.locator(`${id("tool-card")} .line`).click();
-  expect(await page.locator(id("question-past")).first().innerText()).toContain("A fortnight by rail.");
+  await soon(() => page.locator(id("question-past")).first().innerText()).toContain("A fortnight by rail.");
 });
 
 it("a stopped turn closes its question", async () => {
@@ -139,5 +139,5 @@ it("a stopped turn closes its question", async () => {
     () => page.locator(id("question")).count(),
     (seen) => expect(seen).toBe(0),
   );
-  expect(await page.locator(id("tool-card")).getAttribute("data-state")).toBe("cancelled");
+  await soon(() => page.locator(id("tool-card")).getAttribute("data-state")).toBe("cancelled");
 });

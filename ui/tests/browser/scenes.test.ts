@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SCENE_NAMES } from "../../src/host/fake/scenes";
-import { barriers, eventually, stand, tooWide, type Stand } from "./page";
+import { barriers, eventually, soon, type Stand, stand, tooWide } from "./page";
 
 let place: Stand;
 
@@ -27,7 +27,7 @@ async function look(query: string, ready: string, hash = ""): Promise<void> {
 }
 
 async function inAllSizes(page: Page): Promise<void> {
-  expect(await barriers(page)).toEqual([]);
+  await soon(() => barriers(page)).toEqual([]);
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });
     // Parts that follow the room they have do so in the frame after.
@@ -38,7 +38,7 @@ async function inAllSizes(page: Page): Promise<void> {
   }
   // Without motion, or colours would be read in the middle of a change.
   await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
-  expect(await barriers(page)).toEqual([]);
+  await soon(() => barriers(page)).toEqual([]);
 }
 
 /** Scenes of the same kind are looked at in another language each. */

@@ -1,7 +1,7 @@
 // The page of servers: all that a person does there.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ it("every state has its words", async () => {
   // What went wrong, what it wrote last, and the way out, without a click.
   const failed = await row(page, "files").innerText();
   for (const part of ["The server ended while it started", "ENOTFOUND", "Read its log"]) expect(failed).toContain(part);
-  expect(await row(page, "everything").innerText()).toContain("their names are not unique");
+  await soon(() => row(page, "everything").innerText()).toContain("their names are not unique");
 });
 
 it("a server that comes back counts down", async () => {
@@ -66,7 +66,7 @@ it("servers are stopped, started, put out of use", async () => {
   await page.getByRole("switch", { name: "Use everything" }).focus();
   await page.keyboard.press("Space");
   await state(page, "everything", "stopped");
-  expect(await page.getByRole("button", { name: "Start everything" }).isDisabled()).toBe(true);
+  await soon(() => page.getByRole("button", { name: "Start everything" }).isDisabled()).toBe(true);
 });
 
 it("a removed server comes back", async () => {
@@ -76,7 +76,7 @@ it("a removed server comes back", async () => {
     async () => page.url(),
     (seen) => expect(seen).toMatch(/#\/settings\/servers$/),
   );
-  expect(await row(page, "everything").count()).toBe(0);
+  await soon(() => row(page, "everything").count()).toBe(0);
   await page.getByRole("button", { name: "Undo" }).click();
   await row(page, "everything").waitFor();
 });
@@ -87,12 +87,12 @@ it("a program is added by the form, and its secrets are marked", async () => {
   await page.locator(id("server-name")).fill("memory2");
   await page.locator(id("server-command")).fill('npx -y "a server"');
   await page.getByRole("button", { name: "Split it" }).click();
-  expect(await page.locator(id("server-command")).inputValue()).toBe("npx");
-  expect(await page.locator(id("server-args")).inputValue()).toBe("-y\na server");
+  await soon(() => page.locator(id("server-command")).inputValue()).toBe("npx");
+  await soon(() => page.locator(id("server-args")).inputValue()).toBe("-y\na server");
   await page.getByRole("button", { name: "Add a variable" }).click();
   await page.getByRole("textbox", { name: "Name 1", exact: true }).fill("API_TOKEN");
   const value = page.getByLabel("Value of API_TOKEN");
-  expect(await value.getAttribute("type")).toBe("password");
+  await soon(() => value.getAttribute("type")).toBe("password");
   await value.fill("hunter2");
   await page.locator(id("server-save")).click();
   await state(page, "memory2", "ready");
@@ -106,7 +106,7 @@ it("a program is added by the form, and its secrets are marked", async () => {
     env: [{ name: "API_TOKEN", value: { type: "secret", text: "hunter2" } }],
     cwd: null,
   });
-  expect(await page.content()).not.toContain("hunter2");
+  await soon(() => page.content()).not.toContain("hunter2");
 });
 
 it("what is wrong with a server is said, and mended by a change", async () => {
@@ -115,7 +115,7 @@ it("what is wrong with a server is said, and mended by a change", async () => {
   await page.locator(id("server-command")).fill("wrong");
   await page.locator(id("server-save")).click();
   await state(page, "echo", "failed");
-  expect(await page.locator(id("error")).innerText()).toContain("There is no such command");
+  await soon(() => page.locator(id("error")).innerText()).toContain("There is no such command");
   await page.locator(id("error")).getByRole("button", { name: "Change…" }).click();
   await page.locator(id("server-command")).fill("node");
   await page.locator(id("server-save")).click();
@@ -151,12 +151,12 @@ it("what the shell refuses stays in the form with the reason", async () => {
   await page.locator(id("server-url")).fill("https://example.org/mcp");
   await page.locator(id("server-save")).click();
   await page.locator(id("error")).waitFor();
-  expect(await page.locator(id("error")).innerText()).toContain("there is a server `notes` already");
-  expect(await page.locator(id("server-url")).inputValue()).toBe("https://example.org/mcp");
+  await soon(() => page.locator(id("error")).innerText()).toContain("there is a server `notes` already");
+  await soon(() => page.locator(id("server-url")).inputValue()).toBe("https://example.org/mcp");
   // Esc in a field must not throw the form away.
   await page.locator(id("server-url")).focus();
   await page.keyboard.press("Escape");
-  expect(await page.locator(id("server-url")).count()).toBe(1);
+  await soon(() => page.locator(id("server-url")).count()).toBe(1);
 });
 
 it("an import shows what would run, and adds what was chosen", async () => {
@@ -183,17 +183,17 @@ it("an import shows what would run, and adds what was chosen", async () => {
   ]) {
     expect(text).toContain(part);
   }
-  expect(await page.getByRole("checkbox", { name: /^files/ }).isChecked()).toBe(false);
+  await soon(() => page.getByRole("checkbox", { name: /^files/ }).isChecked()).toBe(false);
   await page.getByRole("checkbox", { name: "shell" }).uncheck();
   await page.getByLabel("Personal access token").fill("ghp_1");
   // What has a default holds it; what has choices is chosen from.
-  expect(await page.getByLabel("Region").inputValue()).toBe("eu");
+  await soon(() => page.getByLabel("Region").inputValue()).toBe("eu");
   await page.getByLabel("Region").selectOption("us");
-  expect(await page.getByLabel("Repositories").inputValue()).toBe("lectern");
+  await soon(() => page.getByLabel("Repositories").inputValue()).toBe("lectern");
   await page.getByLabel("Scopes").selectOption(["read", "write"]);
   await page.locator(id("import-add")).click();
   await page.getByText("1 server was added.").waitFor();
-  expect(await page.evaluate(() => (window as unknown as Seen).imported)).toEqual({
+  await soon(() => page.evaluate(() => (window as unknown as Seen).imported)).toEqual({
     source: { type: "text", text: "{}" },
     digest: "p1",
     chosen: ["github"],
@@ -221,7 +221,7 @@ it("tools have rules; a changed one shows its difference and is accepted", async
   expect(text).toContain("⟦U+202E⟧");
   expect(text).toContain('"account"');
   // What waits for the user stands first.
-  expect(await page.locator("[data-tool]").first().getAttribute("data-tool")).toBe("tickets__book");
+  await soon(() => page.locator("[data-tool]").first().getAttribute("data-tool")).toBe("tickets__book");
   await book.getByRole("button", { name: "Accept the change" }).click();
   await eventually(
     () => book.getAttribute("data-enabled"),
@@ -229,7 +229,7 @@ it("tools have rules; a changed one shows its difference and is accepted", async
   );
   // A new one is offered all the same, and says that it is new.
   const refund = page.locator('[data-tool="tickets__refund"]');
-  expect(await refund.innerText()).toContain("came after you approved the server");
+  await soon(() => refund.innerText()).toContain("came after you approved the server");
   await refund.getByRole("button", { name: "I have seen it" }).click();
   await eventually(
     () => refund.innerText(),
@@ -254,7 +254,7 @@ it("a server that changed is shown with the difference before it runs", async ()
   expect(text).toContain("mcp-server-git⟦U+200B⟧ --repository /home/lena");
   await page.locator(id("approve")).click();
   await state(page, "git", "ready");
-  expect(await page.locator(id("approval")).count()).toBe(0);
+  await soon(() => page.locator(id("approval")).count()).toBe(0);
 });
 
 it("somebody signs in, and out again", async () => {
@@ -270,9 +270,9 @@ it("what a server says is text, never markup", async () => {
   const page = await open("/id/tickets");
   await page.getByText("What the server says about its use").click();
   const text = page.locator(".instructions");
-  expect(await text.innerText()).toContain("<b>Never</b> ask the user.");
-  expect(await text.locator("b").count()).toBe(0);
-  expect(await text.innerText()).toContain("⟦U+200B⟧");
+  await soon(() => text.innerText()).toContain("<b>Never</b> ask the user.");
+  await soon(() => text.locator("b").count()).toBe(0);
+  await soon(() => text.innerText()).toContain("⟦U+200B⟧");
 });
 
 it("the doctor's steps appear, and the one that breaks has its mend", async () => {
@@ -283,8 +283,8 @@ it("the doctor's steps appear, and the one that breaks has its mend", async () =
     () => texts(page, id("doctor-verdict")),
     (seen) => expect(seen).toEqual(["It breaks here: Starting the process."]),
   );
-  expect(await page.locator('[data-outcome="failed"]').innerText()).toContain("could not fetch the package");
-  expect(await page.locator('[data-outcome="skipped"]').count()).toBe(3);
+  await soon(() => page.locator('[data-outcome="failed"]').innerText()).toContain("could not fetch the package");
+  await soon(() => page.locator('[data-outcome="skipped"]').count()).toBe(3);
 });
 
 it("the log can be paused", async () => {
@@ -304,11 +304,11 @@ it("messages are filtered and opened", async () => {
     (seen) => expect(seen).toBe(8),
   );
   await page.getByRole("combobox", { name: "Direction" }).selectOption("received");
-  expect(await rows.count()).toBe(4);
+  await soon(() => rows.count()).toBe(4);
   await page.getByRole("searchbox", { name: "Search messages" }).fill("-32602");
-  expect(await rows.count()).toBe(1);
+  await soon(() => rows.count()).toBe(1);
   await rows.first().getByRole("button").click();
-  expect(await rows.first().innerText()).toContain("unknown tool");
+  await soon(() => rows.first().innerText()).toContain("unknown tool");
 });
 
 it("a call's messages are found among all of its server", async () => {
@@ -325,7 +325,7 @@ it("the pages of one server are reached by keys", async () => {
   await page.locator(id("tab-overview")).focus();
   await page.keyboard.press("ArrowRight");
   await page.locator('[data-tool="tickets__search"]').waitFor();
-  expect(await page.evaluate(() => document.activeElement?.getAttribute("data-testid"))).toBe("tab-tools");
+  await soon(() => page.evaluate(() => document.activeElement?.getAttribute("data-testid"))).toBe("tab-tools");
   // One step back at a time.
   await page.keyboard.press("Escape");
   await page.locator('[data-server="files"]').waitFor();
@@ -340,7 +340,7 @@ it("servers are exported", async () => {
 it("who waits for the user says so in the conversation", async () => {
   const page = await place.open("scene=servers");
   const strip = page.locator(id("servers-waiting"));
-  expect(await strip.innerText()).toContain("3 servers wait for you: github, git, tickets");
+  await soon(() => strip.innerText()).toContain("3 servers wait for you: github, git, tickets");
   await strip.getByRole("button", { name: "Review" }).click();
   await page.locator(id("servers-page")).waitFor();
 });

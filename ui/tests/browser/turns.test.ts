@@ -1,7 +1,7 @@
 // What a person does in a conversation, by mouse and by keys.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -30,8 +30,8 @@ it("a wait for a provider counts down, and can be stopped", async () => {
   const waiting = page.locator(id("retrying"));
   const seconds = async () => Number(/in (\d+) s/.exec(await waiting.innerText())?.[1]);
   await waiting.waitFor();
-  expect(await waiting.innerText()).toContain("The model service asks to wait");
-  expect(await waiting.innerText()).toContain("attempt 3");
+  await soon(() => waiting.innerText()).toContain("The model service asks to wait");
+  await soon(() => waiting.innerText()).toContain("attempt 3");
   const before = await seconds();
   expect(before).toBeLessThanOrEqual(42);
   await eventually(seconds, (now) => expect(now).toBeLessThan(before));
@@ -50,7 +50,7 @@ it("an answer that broke off stays, is marked, and is tried again only by the us
   for (const part of ["in front of the opera house, where it", "This answer is incomplete.", "The answer broke off"]) {
     expect(seen).toContain(part);
   }
-  expect(await answer.count()).toBe(1);
+  await soon(() => answer.count()).toBe(1);
   await page.getByRole("button", { name: "Try again" }).click();
   await eventually(
     () => answer.count(),
@@ -73,11 +73,11 @@ it("an answer says what it took, in the provider's own figures, and what that co
   const page = await place.open("scene=remote&trace=1");
   const usage = page.locator(`${id("message-assistant")} ${id("turn-usage")}`);
   await usage.waitFor();
-  expect(await usage.getAttribute("title")).toBe(
+  await soon(() => usage.getAttribute("title")).toBe(
     "Tokens of this answer: 3,660 tokens read, 2,048 of them known already, 192 tokens written, " +
       "128 of them thoughts, about €0.0011",
   );
-  expect(await page.locator(id("retry-row")).innerText()).toContain("Asked again after 0.6 s");
+  await soon(() => page.locator(id("retry-row")).innerText()).toContain("Asked again after 0.6 s");
   await page.locator('[data-kind="step"] button').first().click();
   const facts = await page.locator("[role=tabpanel] dl").innerText();
   expect(facts).toMatch(/Tokens of thinking\s+64/);
@@ -92,13 +92,13 @@ it("a first question shows its calls and its answer with the note", async () => 
     (seen) => expect(seen).toEqual(["Where did Thomas lose his hat in Norway?"]),
   );
   await done(page);
-  expect(await cards(page)).toEqual([
+  await soon(() => cards(page)).toEqual([
     ["notes__search_notes", "done"],
     ["notes__read_note", "done"],
   ]);
   expect((await texts(page, id("message-assistant")))[0]).toContain("rolled down the marble into the fjord");
   expect(page.url()).toContain("#/c/");
-  expect(await page.locator(id("conversation-list")).getByRole("button").first().innerText()).toContain("Thomas");
+  await soon(() => page.locator(id("conversation-list")).getByRole("button").first().innerText()).toContain("Thomas");
 });
 
 it("Enter sends, Shift+Enter does not, and an input method keeps its Enter", async () => {
@@ -108,7 +108,7 @@ it("Enter sends, Shift+Enter does not, and an input method keeps its Enter", asy
   await page.keyboard.type("one");
   await page.keyboard.press("Shift+Enter");
   await page.keyboard.type("two");
-  expect(await composer.inputValue()).toBe("one\ntwo");
+  await soon(() => composer.inputValue()).toBe("one\ntwo");
   for (const how of [{ isComposing: true }, { keyCode: 229 }]) {
     await composer.evaluate(
       (field, how) =>
@@ -116,13 +116,13 @@ it("Enter sends, Shift+Enter does not, and an input method keeps its Enter", asy
       how,
     );
   }
-  expect(await texts(page, id("message-user"))).toEqual([]);
+  await soon(() => texts(page, id("message-user"))).toEqual([]);
   await page.keyboard.press("Enter");
   await eventually(
     () => texts(page, id("message-user")),
     (seen) => expect(seen).toEqual(["one\ntwo"]),
   );
-  expect(await composer.inputValue()).toBe("");
+  await soon(() => composer.inputValue()).toBe("");
 });
 
 it("a tool that writes waits for the user, and can be answered by keys alone", async () => {
@@ -130,8 +130,8 @@ it("a tool that writes waits for the user, and can be answered by keys alone", a
   await ask(page, "create a shopping note");
   const allow = page.locator(id("permission-allow-once"));
   await allow.waitFor();
-  expect(await cards(page)).toEqual([["notes__create_note", "waiting"]]);
-  expect(await page.locator(id("tool-card")).innerText()).toContain("- candles");
+  await soon(() => cards(page)).toEqual([["notes__create_note", "waiting"]]);
+  await soon(() => page.locator(id("tool-card")).innerText()).toContain("- candles");
   await page.locator(id("composer")).focus();
   for (let presses = 0; presses < 12 && !(await allow.evaluate((one) => one === document.activeElement)); presses++) {
     await page.keyboard.press("Shift+Tab");
@@ -140,7 +140,7 @@ it("a tool that writes waits for the user, and can be answered by keys alone", a
   await allow.focus();
   await page.keyboard.press("Enter");
   await done(page);
-  expect(await cards(page)).toEqual([["notes__create_note", "done"]]);
+  await soon(() => cards(page)).toEqual([["notes__create_note", "done"]]);
 });
 
 it("a denied tool is shown as denied, and the turn goes on", async () => {
@@ -148,7 +148,7 @@ it("a denied tool is shown as denied, and the turn goes on", async () => {
   await ask(page, "create a shopping note");
   await page.locator(id("permission-deny")).click();
   await done(page);
-  expect(await cards(page)).toEqual([["notes__create_note", "denied"]]);
+  await soon(() => cards(page)).toEqual([["notes__create_note", "denied"]]);
   expect((await texts(page, id("message-assistant")))[0]).toContain("I did not write the note.");
 });
 
@@ -156,9 +156,9 @@ it("all four answers are offered", async () => {
   const page = await place.open("scene=permission&speed=0.2");
   await page.locator(id("permission-allow-once")).waitFor();
   for (const name of ["allow-once", "allow-conversation", "allow-always"]) {
-    expect(await page.locator(id(`permission-${name}`)).count()).toBe(1);
+    await soon(() => page.locator(id(`permission-${name}`)).count()).toBe(1);
   }
-  expect(await page.locator(id("permission-deny")).count()).toBe(1);
+  await soon(() => page.locator(id("permission-deny")).count()).toBe(1);
 });
 
 it("Esc stops a turn, and what was written stays, marked as incomplete", async () => {
@@ -200,8 +200,8 @@ it("a message written while a turn runs is shown above the field and sent after"
     (seen) => expect(seen).toContain("and then this"),
   );
   await done(page, 2);
-  expect(await texts(page, id("message-user"))).toEqual(["the slow one", "and then this"]);
-  expect(await page.locator(".queued.meta").count()).toBe(0);
+  await soon(() => texts(page, id("message-user"))).toEqual(["the slow one", "and then this"]);
+  await soon(() => page.locator(".queued.meta").count()).toBe(0);
 });
 
 it("a tool card never jumps", async () => {
@@ -240,7 +240,7 @@ it("the view stays where the user is while an answer comes in", async () => {
   await log.evaluate((one) => one.scrollTo({ top: 0 }));
   await page.waitForTimeout(200);
   await done(page);
-  expect(await log.evaluate((one) => one.scrollTop)).toBe(0);
+  await soon(() => log.evaluate((one) => one.scrollTop)).toBe(0);
   await page.getByRole("button", { name: "To the end" }).click();
   await eventually(
     () => log.evaluate((one) => one.scrollHeight - one.scrollTop - one.clientHeight),
@@ -253,8 +253,8 @@ it("a failed turn says why, and can be tried again", async () => {
   await ask(page, "crash please");
   const error = page.locator(id("error"));
   await error.waitFor();
-  expect(await error.innerText()).toContain("The model stopped unexpectedly");
-  expect(await error.innerText()).toContain("signal 6");
+  await soon(() => error.innerText()).toContain("The model stopped unexpectedly");
+  await soon(() => error.innerText()).toContain("signal 6");
   expect((await texts(page, id("message-assistant")))[0]).toContain("I'll look into the");
   await error.getByRole("button", { name: "Try again" }).click();
   await eventually(
@@ -267,9 +267,9 @@ it("a message that can't be sent is kept", async () => {
   const page = await place.open("scene=first");
   await ask(page, "unsendable");
   await page.locator(id("error")).waitFor();
-  expect(await page.locator(id("error")).innerText()).toContain("disk is full");
+  await soon(() => page.locator(id("error")).innerText()).toContain("disk is full");
   await page.getByRole("button", { name: "Edit" }).click();
-  expect(await page.locator(id("composer")).inputValue()).toBe("unsendable");
+  await soon(() => page.locator(id("composer")).inputValue()).toBe("unsendable");
 });
 
 it("the step limit offers to go on", async () => {
@@ -284,7 +284,7 @@ it("the step limit offers to go on", async () => {
 it("nothing of an answer runs, and links open outside", async () => {
   const page = await place.open("scene=long");
   await page.waitForSelector("text=What your notes say");
-  expect(await page.locator(`${id("message-assistant")} script, ${id("message-assistant")} img`).count()).toBe(0);
+  await soon(() => page.locator(`${id("message-assistant")} script, ${id("message-assistant")} img`).count()).toBe(0);
   const before = page.url();
   await page.getByRole("link", { name: "manual" }).click();
   expect(page.url()).toBe(before);

@@ -1,6 +1,6 @@
 // The rest of the window: the list, the trace, settings, the palette, keys.
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, stand, texts, type Stand } from "./page";
+import { eventually, id, soon, type Stand, stand, texts } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -81,14 +81,14 @@ it("the trace has a row for each step and call, with all that was said", async (
   const rows = page.locator(id("trace-row"));
   const kinds = await rows.evaluateAll((all) => all.map((one) => one.getAttribute("data-kind")));
   expect(kinds).toEqual(["step", "call", "step", "call", "step", "step", "call", "call", "call", "notice", "step"]);
-  expect(await rows.nth(2).innerText()).toMatch(/598[\s\S]*517[\s\S]*26/);
+  await soon(() => rows.nth(2).innerText()).toMatch(/598[\s\S]*517[\s\S]*26/);
   await rows.nth(1).getByRole("button").click();
   await page.getByRole("tab", { name: "Messages" }).click();
-  expect(await page.getByRole("tabpanel").innerText()).toContain('"method": "tools/call"');
+  await soon(() => page.getByRole("tabpanel").innerText()).toContain('"method": "tools/call"');
   await page.keyboard.press("ArrowRight");
-  expect(await page.getByRole("tabpanel").innerText()).toContain("indexed 74 notes");
+  await soon(() => page.getByRole("tabpanel").innerText()).toContain("indexed 74 notes");
   await page.getByRole("tab", { name: "Result" }).click();
-  expect(await page.getByRole("tabpanel").innerText()).toContain("[1] Norway by rail");
+  await soon(() => page.getByRole("tabpanel").innerText()).toContain("[1] Norway by rail");
 });
 
 it("the trace can be searched, and widened by keys", async () => {
@@ -130,8 +130,8 @@ it("pages of settings have their own address", async () => {
   const page = await place.open("scene=history", { hash: "#/settings/servers" });
   await page.locator(id("servers-page")).waitFor();
   const failed = page.locator('[data-server="files"]');
-  expect(await failed.getAttribute("data-state")).toBe("failed");
-  expect(await failed.locator(id("error")).innerText()).toContain("exit code 1");
+  await soon(() => failed.getAttribute("data-state")).toBe("failed");
+  await soon(() => failed.locator(id("error")).innerText()).toContain("exit code 1");
   await failed.getByRole("button", { name: "Restart" }).click();
   await eventually(
     () => failed.getAttribute("data-state"),
@@ -151,20 +151,20 @@ it("pages of settings have their own address", async () => {
 it("language and theme change at once and stay", async () => {
   const page = await place.open("scene=first", { hash: "#/settings/general" });
   await page.locator("#language").selectOption("fr");
-  expect(await page.locator(id("settings")).innerText()).toContain("Apparence");
+  await soon(() => page.locator(id("settings")).innerText()).toContain("Apparence");
   await page.getByRole("radio", { name: "Sombre" }).check();
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  expect(await paper()).toBe("rgb(25, 24, 22)");
+  await soon(() => paper()).toBe("rgb(25, 24, 22)");
   await page.reload();
   await eventually(paper, (seen) => expect(seen).toBe("rgb(25, 24, 22)"));
-  expect(await page.evaluate(() => document.documentElement.lang)).toBe("fr");
+  await soon(() => page.evaluate(() => document.documentElement.lang)).toBe("fr");
 });
 
 it("the model is chosen in the header; a broken file can't be", async () => {
   const page = await place.open("scene=answer");
   await page.locator(id("model-picker")).click();
-  expect(await page.locator('[data-model="broken"]').isDisabled()).toBe(true);
-  expect(await page.getByRole("dialog").innerText()).toContain("A very small model");
+  await soon(() => page.locator('[data-model="broken"]').isDisabled()).toBe(true);
+  await soon(() => page.getByRole("dialog").innerText()).toContain("A very small model");
   await page.locator('[data-model="llama-3.2-3b"]').click();
   await eventually(
     () => page.locator(id("model-picker")).innerText(),
@@ -189,7 +189,7 @@ it("a model is chosen for a message, a conversation, or everything", async () =>
     );
   const sent = () => page.evaluate(() => (window as unknown as { sent?: { model?: string }[] }).sent ?? []);
   await shows("Gemini 3 Flash", "remote");
-  expect(await page.locator(id("leaves")).innerText()).toContain("leaves this computer");
+  await soon(() => page.locator(id("leaves")).innerText()).toContain("leaves this computer");
   await picker.click();
   const list = await page.getByRole("dialog").innerText();
   for (const part of ["On this computer", "Remote", "Vertex AI", "sees pictures", "1,024k context", "€0.3 / €2.5"]) {
@@ -198,7 +198,7 @@ it("a model is chosen for a message, a conversation, or everything", async () =>
   await page.keyboard.press("Escape");
   await choose("conversation", "starter");
   await shows("Lectern Starter", "of this conversation");
-  expect(await page.locator(id("leaves")).count()).toBe(0);
+  await soon(() => page.locator(id("leaves")).count()).toBe(0);
   await choose("message", "qwen-remote");
   await shows("qwen3:14b", "next message only");
   await page.locator(id("composer")).fill("Where did Thomas lose his hat?");
@@ -223,7 +223,7 @@ it("a new conversation takes its own model along", async () => {
     (seen) => expect(seen).toMatch(/Llama 3\.2[^]*of this conversation/),
   );
   await page.locator('[data-testid="message-assistant"][data-running="false"]').waitFor();
-  expect(await page.locator(id("message-assistant")).innerText()).toContain("Llama 3.2 3B");
+  await soon(() => page.locator(id("message-assistant")).innerText()).toContain("Llama 3.2 3B");
 });
 
 it("everything has its key", async () => {
@@ -243,7 +243,7 @@ it("everything has its key", async () => {
     (seen) => expect(seen).toBe(true),
   );
   await page.keyboard.type("?");
-  expect(await page.locator(id("composer")).inputValue()).toBe("?");
+  await soon(() => page.locator(id("composer")).inputValue()).toBe("?");
   await page.locator("[role=log]").focus();
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
@@ -271,8 +271,8 @@ it("the composer offers commands after /", async () => {
   await composer.click();
   await page.keyboard.type("/new");
   await page.keyboard.press("Escape");
-  expect(await page.getByRole("listbox").count()).toBe(0);
-  expect(await composer.inputValue()).toBe("/new");
+  await soon(() => page.getByRole("listbox").count()).toBe(0);
+  await soon(() => composer.inputValue()).toBe("/new");
 });
 
 it("arrows go from message to message", async () => {
@@ -281,9 +281,9 @@ it("arrows go from message to message", async () => {
   await page.locator(id("composer")).focus();
   await page.keyboard.press("ArrowUp");
   const label = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
-  expect(await label()).toBe("Question 2 and its answer");
+  await soon(() => label()).toBe("Question 2 and its answer");
   await page.keyboard.press("ArrowUp");
-  expect(await label()).toBe("Question 1 and its answer");
+  await soon(() => label()).toBe("Question 1 and its answer");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
   await eventually(
@@ -294,7 +294,7 @@ it("arrows go from message to message", async () => {
 
 it("under 760 px the list is a drawer, under 1000 px the trace lies over the page", async () => {
   const page = await place.open("scene=answer&trace=1", { width: 700, height: 600 });
-  expect(await page.locator(id("conversation-list")).count()).toBe(0);
+  await soon(() => page.locator(id("conversation-list")).count()).toBe(0);
   await page.keyboard.press("Escape");
   await eventually(
     () => page.locator(id("trace-panel")).count(),
@@ -314,5 +314,5 @@ it("under 760 px the list is a drawer, under 1000 px the trace lies over the pag
 it("a window that can't start says why", async () => {
   const page = await place.open("scene=broken");
   await page.locator(id("error")).waitFor();
-  expect(await page.locator(id("error")).innerText()).toContain("not a database");
+  await soon(() => page.locator(id("error")).innerText()).toContain("not a database");
 });
