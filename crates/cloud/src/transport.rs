@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use lectern_core::nearness::Nearness;
 use reqwest::redirect::{Action, Attempt, Policy};
-use url::{Host, Url};
+use url::Url;
 
 const MOST_REDIRECTS: usize = 5;
 /// Between two requests of a conversation a person reads and writes.
@@ -139,11 +140,9 @@ pub(crate) fn below<'a>(base: &Url, segments: impl IntoIterator<Item = &'a str>)
 
 /// Whether the address is this computer.
 pub(crate) fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
+    match url.host_str().map(Nearness::of_host) {
+        Some(Nearness::ThisComputer | Nearness::Unspecified) => true,
+        Some(Nearness::Link | Nearness::Private | Nearness::Public) | None => false,
     }
 }
 

@@ -66,6 +66,7 @@ pub mod history;
 pub mod ids;
 pub mod message;
 pub mod model;
+pub mod nearness;
 pub mod permission;
 pub mod question;
 pub mod store;

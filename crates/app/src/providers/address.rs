@@ -2,15 +2,11 @@
 //!
 //! Invariant: pure; no name is looked up. An address that holds a secret itself is refused, because addresses are shown.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use lectern_cloud::transport::host_of;
-use url::{Host, Url};
+use lectern_core::nearness::Nearness;
+use url::Url;
 
 use crate::view::{Problem, Reach};
-
-/// Ends of names that no public server has (RFC 6762, RFC 8375, and what routers give out).
-const NEAR: [&str; 5] = [".local", ".lan", ".home.arpa", ".internal", ".intranet"];
 
 /// Reads an address. `localhost:11434` is meant as `http://localhost:11434`.
 pub fn read(text: &str) -> Result<Url, Problem> {
@@ -37,11 +33,10 @@ pub fn read(text: &str) -> Result<Url, Problem> {
 
 /// How far away an address is.
 pub fn reach(url: &Url) -> Reach {
-    match url.host() {
-        Some(Host::Domain(name)) => of_name(name.trim_end_matches('.')),
-        Some(Host::Ipv4(address)) => of_v4(address),
-        Some(Host::Ipv6(address)) => of_v6(address),
-        None => Reach::Internet,
+    match url.host_str().map(Nearness::of_host) {
+        Some(Nearness::ThisComputer | Nearness::Unspecified) => Reach::ThisComputer,
+        Some(Nearness::Link | Nearness::Private) => Reach::PrivateNetwork,
+        Some(Nearness::Public) | None => Reach::Internet,
     }
 }
 
@@ -55,41 +50,6 @@ pub fn fit_for_secrets(url: &Url) -> Result<(), Problem> {
         format!("the secret would go to {} unencrypted, so it is not sent", host_of(url)),
     )
     .hint("Use an address that begins with https://."))
-}
-
-fn of_name(name: &str) -> Reach {
-    if name == "localhost" || name.ends_with(".localhost") {
-        Reach::ThisComputer
-    } else if !name.contains('.') || NEAR.iter().any(|end| name.ends_with(end)) {
-        Reach::PrivateNetwork
-    } else {
-        Reach::Internet
-    }
-}
-
-fn of_v4(address: Ipv4Addr) -> Reach {
-    // 100.64.0.0/10 is shared by the customers of one network (RFC 6598), and by private overlays.
-    let shared = address.octets()[0] == 100 && (64..128).contains(&address.octets()[1]);
-    if address.is_loopback() || address.is_unspecified() {
-        Reach::ThisComputer
-    } else if address.is_private() || address.is_link_local() || shared {
-        Reach::PrivateNetwork
-    } else {
-        Reach::Internet
-    }
-}
-
-fn of_v6(address: Ipv6Addr) -> Reach {
-    if let Some(address) = address.to_ipv4_mapped() {
-        return of_v4(address);
-    }
-    if address.is_loopback() || address.is_unspecified() {
-        Reach::ThisComputer
-    } else if address.is_unique_local() || address.is_unicast_link_local() {
-        Reach::PrivateNetwork
-    } else {
-        Reach::Internet
-    }
 }
 
 #[cfg(test)]

@@ -5,65 +5,11 @@
 //!
 //! Invariant: an address is checked after its name was resolved, so a name can't promise one thing and lead to another.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
+use lectern_core::nearness::Nearness;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
-
-/// How near to the user an address lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nearness {
-    /// Anybody's.
-    Public,
-    /// The user's own network (RFC 1918, RFC 4193, RFC 6598).
-    Private,
-    /// This link, where clouds answer with their metadata (RFC 3927), or no address of a host at all.
-    Link,
-    /// This computer.
-    Loopback,
-}
-
-impl Nearness {
-    pub(crate) fn of(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(address) => Self::of_v4(address),
-            IpAddr::V6(address) => Self::of_v6(address),
-        }
-    }
-
-    fn of_v4(address: Ipv4Addr) -> Self {
-        let [first, second, ..] = address.octets();
-        if address.is_loopback() {
-            Self::Loopback
-        } else if address.is_link_local()
-            || address.is_unspecified()
-            || address.is_multicast()
-            || address.is_broadcast()
-        {
-            Self::Link
-        } else if address.is_private() || (first == 100 && (64..128).contains(&second)) {
-            Self::Private
-        } else {
-            Self::Public
-        }
-    }
-
-    fn of_v6(address: Ipv6Addr) -> Self {
-        if let Some(inner) = address.to_ipv4_mapped() {
-            return Self::of_v4(inner);
-        }
-        let first = address.segments()[0];
-        if address.is_loopback() {
-            Self::Loopback
-        } else if address.is_unspecified() || address.is_multicast() || first & 0xffc0 == 0xfe80 {
-            Self::Link
-        } else if first & 0xfe00 == 0xfc00 {
-            Self::Private
-        } else {
-            Self::Public
-        }
-    }
-}
 
 /// Why an address that a server named is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +34,7 @@ impl Reach {
         let mut allowed = vec![Nearness::Public];
         for nearness in addresses.into_iter().map(Nearness::of) {
             if nearness == Nearness::Private {
-                allowed.push(Nearness::Loopback);
+                allowed.push(Nearness::ThisComputer);
             }
             allowed.push(nearness);
         }
@@ -125,7 +71,7 @@ impl Reach {
         let near = match url.host() {
             Some(Host::Ipv4(address)) => self.allows(IpAddr::V4(address)),
             Some(Host::Ipv6(address)) => self.allows(IpAddr::V6(address)),
-            Some(Host::Domain(_)) if here => self.allowed.contains(&Nearness::Loopback),
+            Some(Host::Domain(_)) if here => self.allowed.contains(&Nearness::ThisComputer),
             Some(Host::Domain(_)) => true,
             None => return Err(OutOfReach::NoAddress(url.to_string())),
         };
@@ -135,12 +81,7 @@ impl Reach {
 
 /// Whether an address is this computer by its very name.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
+    url.host_str().map(Nearness::of_host) == Some(Nearness::ThisComputer)
 }
 
 /// Resolves names to what is within reach.
