@@ -268,7 +268,8 @@ fn nearest(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
 fn pause(limits: &Limits, attempt: u32, asked: Option<Duration>) -> Duration {
     let own = limits.pause.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(limits.longest_pause);
     match asked {
-        Some(asked) => asked + limits.pause.mul_f64(chance() / 2.0),
+        // A provider may ask for any time; one that is too long is not waited for.
+        Some(asked) => asked.saturating_add(limits.pause.mul_f64(chance() / 2.0)),
         None => own.mul_f64(0.5 + chance() / 2.0),
     }
 }

@@ -170,11 +170,12 @@ impl Reply {
         };
         let thoughts = count("thoughtsTokenCount");
         // What tools of the provider's own put into the prompt is a part of it for the bill.
-        let prompt = count("promptTokenCount").unwrap_or(0) + count("toolUsePromptTokenCount").unwrap_or(0);
+        let sum = |one: Option<u32>, other: Option<u32>| one.unwrap_or(0).saturating_add(other.unwrap_or(0));
+        let prompt = sum(count("promptTokenCount"), count("toolUsePromptTokenCount"));
         out.push(Delta::Usage(Usage {
             prompt_tokens: prompt,
             reused_tokens: count("cachedContentTokenCount").unwrap_or(0),
-            generated_tokens: count("candidatesTokenCount").unwrap_or(0) + thoughts.unwrap_or(0),
+            generated_tokens: sum(count("candidatesTokenCount"), thoughts),
             thinking_tokens: thoughts,
             ..Usage::default()
         }));

@@ -174,13 +174,15 @@ impl Reply {
         let other = |place: &usize| {
             let call = &self.calls[*place];
             let other_name = matches!((call.name.as_deref(), name), (Some(here), Some(name)) if here != name);
+            // Most pieces have no name. Arguments are read only where it matters: they may be long, and their pieces many.
+            let named = |new: bool| name.is_some() && new;
+            let other_id = named(matches!((call.id.as_deref(), id), (Some(here), Some(id)) if here != id));
             // Servers that make a new id for each piece go on with arguments that are not whole.
-            let goes_on = !call.arguments.is_empty() && !is_whole(&call.arguments) && !begins_object(piece);
-            let other_id =
-                matches!((call.id.as_deref(), id), (Some(here), Some(id)) if here != id) && !goes_on;
+            let goes_on =
+                || !call.arguments.is_empty() && !begins_object(piece) && !is_whole(&call.arguments);
             // Without ids, a second whole call of the same name and number can only be told by its arguments.
-            let begins = name.is_some() && id.is_none() && begins_object(piece);
-            other_id && name.is_some() || other_name || begins && is_whole(&call.arguments)
+            let begins = named(id.is_none() && begins_object(piece));
+            other_name || other_id && !goes_on() || begins && is_whole(&call.arguments)
         };
         match known.filter(|place| !other(place)) {
             Some(place) => place,
