@@ -6,8 +6,10 @@
 mod change;
 mod download;
 mod folders;
+mod login;
 mod remote;
 mod show;
+mod told;
 mod words;
 
 use std::path::PathBuf;
@@ -99,7 +101,7 @@ pub enum Models {
     /// Add an OpenAI-compatible endpoint: Ollama, LM Studio, vLLM, llama-server, OpenRouter, …
     AddEndpoint(remote::AddEndpoint),
     /// Sign in to Vertex AI or the Gemini API, or enter the key of an endpoint
-    Login(remote::Login),
+    Login(login::Login),
     /// Sign out of a provider; its secret is deleted
     Logout {
         /// Its id
@@ -174,8 +176,8 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
         Models::Test { id, json } => return remote::test(engine, id, json.json).await,
         Models::Providers(Json { json }) => remote::providers(engine, json),
         Models::AddEndpoint(asked) => remote::add_endpoint(engine, asked).await?,
-        Models::Login(asked) => remote::login(engine, asked).await?,
-        Models::Logout { provider, json } => remote::logout(engine, &provider, json.json).await?,
+        Models::Login(asked) => login::login(engine, asked).await?,
+        Models::Logout { provider, json } => login::logout(engine, &provider, json.json).await?,
         Models::Available { provider, json } => remote::available(engine, &provider, json.json).await?,
         Models::RemoveProvider { provider, json } => remote::remove(engine, &provider, json.json).await?,
         Models::Use { id } => change::choose(engine, &id).await?,
