@@ -8,6 +8,7 @@ mod model;
 mod projector;
 mod proportions;
 mod quoting;
+mod scripted;
 
 pub use broken::{Broken, Shape, broken};
 pub use file::{Array, File, Tensor, Value};
@@ -15,3 +16,4 @@ pub use model::{CHATML, CHATML_TOOLS, Recipe, SPECIAL_TOKENS};
 pub use projector::{AROUND_IMAGES, Family};
 pub use proportions::{Architecture, Proportions, kind};
 pub use quoting::{QUOTED_WORDS, QuotingModel, Size};
+pub use scripted::scripted;
