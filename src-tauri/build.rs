@@ -55,6 +55,7 @@ const COMMANDS: &[&str] = &[
     "restore_provider",
     "sign_in_provider",
     "choose_key_file",
+    "sign_in_dropped",
     "sign_out_provider",
     "found_login",
     "provider_models",

@@ -1,4 +1,4 @@
-//! Model files and images that are dragged into the window.
+//! Model files, images and key files that are dragged into the window.
 //!
 //! Invariant: the page hears names only. Which files are added stands here, so that a page that was talked into
 //! something can't name a file of its own.
@@ -19,6 +19,7 @@ struct State {
     page: Option<Channel<DropNews>>,
     models: Vec<PathBuf>,
     images: Vec<PathBuf>,
+    keys: Vec<PathBuf>,
 }
 
 impl Drops {
@@ -35,6 +36,7 @@ impl Drops {
             DragDropEvent::Drop { paths, .. } => {
                 state.models = paths.iter().filter(|path| is_model(path)).cloned().collect();
                 state.images = paths.iter().filter(|path| is_image(path)).cloned().collect();
+                state.keys = paths.iter().filter(|path| is_key(path)).cloned().collect();
                 state.tell(news_of(paths, Stage::Dropped));
             }
             DragDropEvent::Leave => state.tell(DropNews::Left),
@@ -51,6 +53,14 @@ impl Drops {
     /// The same for images and documents.
     pub fn take_images(&self) -> Vec<PathBuf> {
         std::mem::take(&mut self.state().images)
+    }
+
+    /// The file that was let go of last and may be a service account's key; none where there are several.
+    pub fn take_key(&self) -> Option<PathBuf> {
+        match <[PathBuf; 1]>::try_from(std::mem::take(&mut self.state().keys)) {
+            Ok([only]) => Some(only),
+            Err(_) => None,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -78,11 +88,11 @@ fn news_of(paths: &[PathBuf], stage: Stage) -> DropNews {
     let names = |wanted: fn(&Path) -> bool| -> Vec<String> {
         paths.iter().filter(|path| wanted(path)).map(|path| name_of(path)).collect()
     };
-    let (models, images) = (names(is_model), names(is_image));
-    let others = u32::try_from(paths.len() - models.len() - images.len()).unwrap_or(u32::MAX);
+    let (models, images, keys) = (names(is_model), names(is_image), names(is_key));
+    let others = u32::try_from(paths.len() - models.len() - images.len() - keys.len()).unwrap_or(u32::MAX);
     match stage {
-        Stage::Over => DropNews::Over { models, images, others },
-        Stage::Dropped => DropNews::Dropped { models, images, others },
+        Stage::Over => DropNews::Over { models, images, keys, others },
+        Stage::Dropped => DropNews::Dropped { models, images, keys, others },
     }
 }
 
@@ -95,6 +105,11 @@ fn is_model(path: &Path) -> bool {
 fn is_image(path: &Path) -> bool {
     const ENDINGS: [&str; 7] = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "pdf"];
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
+}
+
+/// The same for the key of a service account, which Google gives as JSON.
+fn is_key(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 
 fn name_of(path: &Path) -> String {
@@ -123,6 +138,16 @@ mod tests {
     }
 
     #[test]
+    fn of_several_key_files_none_is_taken() {
+        let drops = Drops::default();
+        drops.hear(&dropped(&["/a/key.json"]));
+        assert_eq!(drops.take_key(), Some(PathBuf::from("/a/key.json")));
+        assert_eq!(drops.take_key(), None);
+        drops.hear(&dropped(&["/a/key.json", "/a/other.JSON"]));
+        assert_eq!(drops.take_key(), None);
+    }
+
+    #[test]
     fn what_was_not_let_go_of_is_not_kept() {
         let drops = Drops::default();
         let paths = vec![PathBuf::from("/a/tiny.gguf")];
@@ -133,9 +158,10 @@ mod tests {
 
     #[test]
     fn the_page_hears_names_without_their_folders() {
-        let paths = ["/home/ada/private/tiny.gguf", "/home/ada/cat.png", "/home/ada/note.md"];
+        let paths =
+            ["/home/ada/private/tiny.gguf", "/home/ada/cat.png", "/home/ada/key.json", "/home/ada/note.md"];
         let (models, images) = (vec!["tiny.gguf".to_owned()], vec!["cat.png".to_owned()]);
         let news = news_of(&paths.map(PathBuf::from), Stage::Over);
-        assert_eq!(news, DropNews::Over { models, images, others: 1 });
+        assert_eq!(news, DropNews::Over { models, images, keys: vec!["key.json".to_owned()], others: 1 });
     }
 }

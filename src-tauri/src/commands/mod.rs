@@ -81,6 +81,7 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         providers::restore_provider,
         providers::sign_in_provider,
         providers::choose_key_file,
+        providers::sign_in_dropped,
         providers::sign_out_provider,
         providers::found_login,
         providers::provider_models,

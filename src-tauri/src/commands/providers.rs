@@ -12,6 +12,7 @@ use tauri_plugin_dialog::DialogExt;
 
 use super::{Desk, chosen};
 use crate::asking::Asking;
+use crate::drops::Drops;
 
 #[tauri::command]
 pub async fn add_provider(desk: Desk<'_>, draft: ProviderDraft) -> Result<ProviderView, Problem> {
@@ -56,6 +57,20 @@ pub async fn choose_key_file(
         .add_filter("JSON", &["json"]);
     let Some(path) = chosen(|answer| dialog.pick_file(answer)).await? else { return Ok(None) };
     engine.sign_in_provider_with_file(&id, &path).await.map(Some)
+}
+
+#[tauri::command]
+pub async fn sign_in_dropped(
+    drops: State<'_, Drops>,
+    desk: Desk<'_>,
+    id: ProviderId,
+) -> Result<SignedIn, Problem> {
+    let engine = desk.engine().await?;
+    let path = drops.take_key().ok_or_else(|| {
+        Problem::new("bad_credentials", "nothing was dropped that is one file of credentials")
+            .hint("Drop the JSON file that Google Cloud gave you, alone.")
+    })?;
+    engine.sign_in_provider_with_file(&id, &path).await
 }
 
 #[tauri::command]

@@ -26,6 +26,8 @@ export interface ProviderHost {
   signInProvider(id: string, sign: SignIn): Promise<SignedIn>;
   /** Opens the system's file dialog for the key of a service account; null when the user closed it. */
   chooseKeyFile(id: string): Promise<SignedIn | null>;
+  /** With the key file that was let go of over the window; only the shell knows where it is. */
+  signInDropped(id: string): Promise<SignedIn>;
   signOutProvider(id: string): Promise<ProviderView>;
   /** The application-default credentials of this computer; only looked at. */
   foundLogin(): Promise<FoundLogin | null>;

@@ -86,6 +86,7 @@ function providers(): ProviderHost {
     restoreProvider: (token) => invoke("restore_provider", { token }),
     signInProvider: (id, sign) => invoke("sign_in_provider", { id, sign }),
     chooseKeyFile: (id) => invoke("choose_key_file", { id }),
+    signInDropped: (id) => invoke("sign_in_dropped", { id }),
     signOutProvider: (id) => invoke("sign_out_provider", { id }),
     foundLogin: () => invoke("found_login"),
     providerModels: (id) => invoke("provider_models", { id }),

@@ -1,4 +1,4 @@
-// Model files and images that are dragged over the window.
+// Model files, images and key files that are dragged over the window.
 import type { DropNews } from "../bindings/app";
 import type { Host } from "../host/host";
 
@@ -6,7 +6,30 @@ import type { Host } from "../host/host";
 export interface Dragged {
   readonly models: readonly string[];
   readonly images: readonly string[];
+  /** Of which one may be the key of a service account. */
+  readonly keys: readonly string[];
   readonly others: number;
+}
+
+/** Who is signed in with a key file that is let go of; nobody on most pages. */
+export class KeyFiles {
+  #taker = $state.raw<(() => unknown) | null>(null);
+
+  get wanted(): boolean {
+    return this.#taker !== null;
+  }
+
+  /** Takes them from now on; ends what it gives. */
+  take(taker: () => unknown): () => void {
+    this.#taker = taker;
+    return () => {
+      if (this.#taker === taker) this.#taker = null;
+    };
+  }
+
+  dropped(): void {
+    this.#taker?.();
+  }
 }
 
 export class Drops {
@@ -18,6 +41,8 @@ export class Drops {
     private readonly onDropped: (models: readonly string[], add: () => Promise<unknown>) => void,
     /** Images were let go of. */
     private readonly onImages: () => void,
+    /** Files were let go of that may be keys of service accounts. */
+    private readonly onKeys: () => void,
   ) {}
 
   watch(): Promise<void> {
@@ -27,7 +52,7 @@ export class Drops {
   #hear(news: DropNews): void {
     switch (news.type) {
       case "over":
-        this.over = { models: news.models, images: news.images, others: news.others };
+        this.over = { models: news.models, images: news.images, keys: news.keys, others: news.others };
         break;
       case "left":
         this.over = null;
@@ -36,6 +61,7 @@ export class Drops {
         this.over = null;
         if (news.models.length > 0) this.onDropped(news.models, () => this.host.addDropped());
         if (news.images.length > 0) this.onImages();
+        if (news.keys.length > 0) this.onKeys();
         break;
     }
   }

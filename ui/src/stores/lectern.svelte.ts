@@ -16,7 +16,7 @@ import type { Draft } from "../text/draft";
 import { bytes } from "../text/format";
 import { Ahead } from "./ahead";
 import { Desk, problemOf } from "./desk.svelte";
-import { Drops } from "./drops.svelte";
+import { Drops, KeyFiles } from "./drops.svelte";
 import { Loaded } from "./loaded.svelte";
 import { Offers } from "./offers.svelte";
 import type { Prefs } from "./prefs.svelte";
@@ -28,12 +28,14 @@ import { Floating } from "./window.svelte";
 const KEY = Symbol("lectern");
 /** What toasts of models that came are about. */
 const NEW_MODELS = "new models";
+const FOR_THIS_SESSION = "a secret of this session";
 
 export class Lectern {
   readonly desk: Desk;
   readonly talks: Talks;
   readonly offers: Offers;
   readonly drops: Drops;
+  readonly keyFiles = new KeyFiles();
   readonly ahead: Ahead;
   /** What this computer has. */
   readonly machine = new Loaded<HardwareView>();
@@ -60,6 +62,7 @@ export class Lectern {
       host,
       (names, add) => void this.addDropped(names, add),
       () => this.takeImages(() => this.host.encloseDropped()),
+      () => this.keyFiles.dropped(),
     );
     this.desk.onDownloaded = (download) => this.#downloaded(download);
     this.talks.onBegun = (id) => {
@@ -170,10 +173,22 @@ export class Lectern {
     }
   }
 
-  /** Says why a secret is not in the keyring, when it is not. */
+  /** The same with a key file that was let go of over the form of a new provider. */
+  async signInDropped(provider: string): Promise<void> {
+    try {
+      this.signedIn(await this.host.signInDropped(provider));
+    } catch (error) {
+      this.#refusedSignIns.set(provider, problemOf(error));
+    }
+  }
+
+  /** Says why a secret is not in the keyring, when it is not; once, not for each secret anew. */
   signedIn(result: SignedIn | null): void {
     const why = result?.for_this_session;
-    if (why) this.toasts.show([`${t("login.session")}: ${why.message}.`, why.hint].filter(Boolean).join(" "));
+    if (!why) return;
+    this.toasts.closeAbout(FOR_THIS_SESSION);
+    const words = [`${t("login.session")}: ${why.message}.`, why.hint].filter(Boolean).join(" ");
+    this.toasts.show(words, { about: FOR_THIS_SESSION });
   }
 
   takeSignInProblem(provider: string): Problem | null {

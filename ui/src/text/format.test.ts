@@ -6,6 +6,8 @@ const plain = (text: string) => text.replace(/[\u00a0\u202f]/g, " ");
 describe("durations", () => {
   it.each([
     [0, "0 s"],
+    [3, "<0.01 s"],
+    [9.9, "<0.01 s"],
     [40, "0.04 s"],
     [99, "0.10 s"],
     [420, "0.4 s"],

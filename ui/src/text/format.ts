@@ -11,10 +11,12 @@ function unit(lang: string, unit: string, value: number, digits: number): string
   }).format(value);
 }
 
-/** `0.04 s`, `0.4 s`, `12 s`, `2 min 5 s`: whole seconds from ten on. */
+/** `<0.01 s`, `0.04 s`, `0.4 s`, `12 s`, `2 min 5 s`: whole seconds from ten on. */
 export function duration(lang: string, ms: number): string {
   const safe = Math.max(0, ms);
-  if (safe < 100) return seconds(lang, safe / 1000, safe < 5 ? 0 : 2);
+  if (safe === 0) return seconds(lang, 0, 0);
+  if (safe < 10) return `<${seconds(lang, 0.01, 2)}`;
+  if (safe < 100) return seconds(lang, safe / 1000, 2);
   if (safe < 9950) return seconds(lang, safe / 1000, 1);
   const whole = Math.round(safe / 1000);
   if (whole < 60) return seconds(lang, whole, 0);

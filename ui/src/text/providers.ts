@@ -1,6 +1,14 @@
 // What a person should know of a provider before anything is sent there.
 // Invariant: pure. The app decides what is allowed; this says it while the user still types.
-import type { ModelFacts, Price, ProviderDraft, ProviderKind, ProviderView, Reach } from "../bindings/app";
+import type {
+  ModelFacts,
+  Price,
+  ProviderDraft,
+  ProviderKind,
+  ProviderOptions,
+  ProviderView,
+  Reach,
+} from "../bindings/app";
 import type { Usage } from "../bindings/core";
 
 /** Servers of models that people run themselves, where they listen unless told otherwise. */
@@ -79,6 +87,12 @@ function reachOfV4(first: number, second: number): Reach {
 }
 
 function reachOfV6(address: string): Reach {
+  // An address of IPv4 in one of IPv6, as `URL` writes it.
+  const inner = /^::ffff:([0-9a-f]{1,4}):[0-9a-f]{1,4}$/.exec(address);
+  if (inner) {
+    const high = Number.parseInt(inner[1] ?? "", 16);
+    return reachOfV4(high >> 8, high & 255);
+  }
   if (address === "::1" || address === "::") return "this_computer";
   return /^f[cd]/.test(address) || /^fe[89ab]/.test(address) ? "private_network" : "internet";
 }
@@ -144,4 +158,50 @@ export function knownFacts(facts: ModelFacts): ("tools" | "noTools" | "vision" |
   if (facts.vision) out.push("vision");
   if (facts.thinking) out.push("thinking");
   return out;
+}
+
+/** How hard a model thinks, as Gemini 3 and OpenAI's reasoning models call it. */
+export const LEVELS = ["minimal", "low", "medium", "high"] as const;
+
+/** What Gemini may hold back (`HarmCategory`). */
+export const SAFETY = [
+  "HARM_CATEGORY_HARASSMENT",
+  "HARM_CATEGORY_HATE_SPEECH",
+  "HARM_CATEGORY_SEXUALLY_EXPLICIT",
+  "HARM_CATEGORY_DANGEROUS_CONTENT",
+] as const;
+
+/** From when on it does (`HarmBlockThreshold`), the strictest first. */
+export const THRESHOLDS = [
+  "BLOCK_LOW_AND_ABOVE",
+  "BLOCK_MEDIUM_AND_ABOVE",
+  "BLOCK_ONLY_HIGH",
+  "BLOCK_NONE",
+  "OFF",
+] as const;
+export type Threshold = (typeof THRESHOLDS)[number];
+
+/** What of these settings there is for this kind. */
+export function fitting(kind: ProviderKind, options: ProviderOptions): ProviderOptions {
+  const { whole_schemas: _whole, stream_usage: _usage, ...common } = options;
+  const set = <K extends keyof ProviderOptions>(name: K) =>
+    options[name] === undefined ? {} : { [name]: options[name] };
+  return kind === "openai_compatible"
+    ? { ...common, safety: {}, ...set("stream_usage") }
+    : { ...common, ...set("whole_schemas") };
+}
+
+/** The choices, and what stands in the settings although we don't know it. */
+export function choicesWith(known: readonly string[], now: string | undefined): readonly string[] {
+  return now === undefined || known.includes(now) ? known : [...known, now];
+}
+
+/** A switch that may be unset, as the value of a field. */
+export function saidSwitch(value: boolean | undefined): "" | "yes" | "no" {
+  return value === undefined ? "" : value ? "yes" : "no";
+}
+
+/** And back. */
+export function switched(value: string): boolean | undefined {
+  return value === "" ? undefined : value === "yes";
 }

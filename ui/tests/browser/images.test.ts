@@ -73,11 +73,11 @@ it("images are dropped; what is no image says so and keeps back no other", async
   const drop = (news: DropNews) =>
     page.evaluate((news) => (window as unknown as { fakeDrop(news: unknown): void }).fakeDrop(news), news);
   const images = ["dog.jpg", "torn.png"];
-  await drop({ type: "over", models: [], images, others: 0 });
+  await drop({ type: "over", models: [], images, keys: [], others: 0 });
   const target = page.locator(id("drop-target"));
   await soon(() => target.getAttribute("data-fits")).toBe("true");
   await soon(() => target.innerText()).toContain("dog.jpg, torn.png");
-  await drop({ type: "dropped", models: [], images, others: 0 });
+  await drop({ type: "dropped", models: [], images, keys: [], others: 0 });
   await page.getByRole("img", { name: "dog.jpg" }).waitFor();
   await eventually(
     () => toasts(page),

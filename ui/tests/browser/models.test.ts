@@ -163,12 +163,12 @@ it("a file that is dragged over the window is announced, and added when it is le
   await page.locator(id("composer")).waitFor();
   const drop = (news: unknown) =>
     page.evaluate((news) => (window as unknown as { fakeDrop(news: unknown): void }).fakeDrop(news), news);
-  await drop({ type: "over", models: [], images: [], others: 2 });
+  await drop({ type: "over", models: [], images: [], keys: [], others: 2 });
   await says(page, id("drop-target"), "Only model files");
   await drop({ type: "left" });
-  await drop({ type: "over", models: ["tiny.gguf"], images: [], others: 1 });
+  await drop({ type: "over", models: ["tiny.gguf"], images: [], keys: [], others: 1 });
   await says(page, id("drop-target"), /add 1 model[^]*tiny\.gguf[^]*1 other file/);
-  await drop({ type: "dropped", models: ["tiny.gguf"], images: [], others: 1 });
+  await drop({ type: "dropped", models: ["tiny.gguf"], images: [], keys: [], others: 1 });
   await says(page, id("toast"), "tiny.gguf was added");
   await soon(() => page.locator(id("drop-target")).count()).toBe(0);
   await page.getByRole("button", { name: "Show", exact: true }).click();

@@ -207,3 +207,63 @@ it("what a model costs is typed with a comma, and what is no number is not taken
   await page.evaluate(() => (location.hash = "#/settings/providers/id/ollama"));
   await says(page, id("facts"), "$0.3 / $2.5 per million");
 });
+
+type News = { type: string; models: string[]; images: string[]; keys: string[]; others: number };
+const drag = (page: Page, type: "over" | "dropped", keys: string[]) =>
+  page.evaluate((news) => (window as unknown as { fakeDrop(news: News): void }).fakeDrop(news), {
+    type,
+    models: [],
+    images: [],
+    keys,
+    others: 0,
+  });
+
+it("a key file that is let go of over the form of a new Vertex AI adds it and signs in", async () => {
+  const page = await open("/new", "history");
+  await page.locator('[data-kind="gemini"]').check();
+  const fits = () => page.locator(id("drop-target")).getAttribute("data-fits");
+  await drag(page, "over", ["key.json"]);
+  await soon(fits).toBe("false");
+  await page.locator('[data-kind="vertex"]').check({ force: true });
+  await soon(fits).toBe("true");
+  await says(page, id("drop-target"), "key.json");
+  await drag(page, "dropped", ["key.json"]);
+  await says(page, id("login"), "robot@project.iam.gserviceaccount.com");
+  const sent = await page.evaluate(() => (window as unknown as { signIns: unknown[] }).signIns);
+  expect(sent).toEqual([{ id: "vertex", type: "service_account", length: 2 }]);
+});
+
+it("a key file that is let go of over a page of nobody does nothing", async () => {
+  const page = await open("/id/ollama");
+  await page.locator(id("edit-provider")).waitFor();
+  await drag(page, "over", ["key.json"]);
+  await soon(() => page.locator(id("drop-target")).getAttribute("data-fits")).toBe("false");
+  await drag(page, "dropped", ["key.json"]);
+  await soon(() => page.locator(id("drop-target")).count()).toBe(0);
+  const sent = await page.evaluate(() => (window as unknown as { signIns?: unknown[] }).signIns ?? []);
+  expect(sent).toEqual([]);
+});
+
+it("how hard models think and what is held back are set for a provider, and unset again", async () => {
+  const page = await open("/id/vertex");
+  const edit = async () => {
+    await page.locator(id("edit-provider")).click();
+    await page.locator(`${id("provider-options")} summary`).click();
+  };
+  const level = page.locator(id("thinking-level"));
+  const hate = page.locator('[data-safety="HARM_CATEGORY_HATE_SPEECH"]');
+  await edit();
+  await level.selectOption("high");
+  await hate.selectOption("BLOCK_ONLY_HIGH");
+  await page.locator(id("provider-save")).click();
+  await page.locator(id("edit-provider")).waitFor();
+  await edit();
+  await soon(() => level.inputValue()).toBe("high");
+  await soon(() => hate.inputValue()).toBe("BLOCK_ONLY_HIGH");
+  await level.selectOption("");
+  await page.locator(id("provider-save")).click();
+  await page.locator(id("edit-provider")).waitFor();
+  await edit();
+  await soon(() => level.inputValue()).toBe("");
+  await soon(() => hate.inputValue()).toBe("BLOCK_ONLY_HIGH");
+});

@@ -11,7 +11,7 @@ use lectern_mcp::Secrets;
 
 use super::Engine;
 use crate::providers::{self, RemovedEntry};
-use crate::settings::ProviderEntry;
+use crate::settings::{ProviderEntry, Settings};
 use crate::view::{
     AppNews, ModelView, Problem, ProviderDraft, ProviderId, ProviderView, RemoteDraft, RemovedProvider,
 };
@@ -108,6 +108,20 @@ impl Engine {
         Ok(self.model_view(&self.listed(id)?))
     }
 
+    /// What somebody else wrote into the settings of providers, e.g. the command line beside a window.
+    pub(super) fn take_providers(&self, settings: &Settings) {
+        let before = {
+            let mut state = self.state();
+            std::mem::replace(&mut state.settings.providers, settings.providers.clone())
+        };
+        let changed = changed(&before, &settings.providers);
+        if changed.is_empty() {
+            return;
+        }
+        changed.into_iter().for_each(|id| self.0.providers.forget(id));
+        self.providers_changed();
+    }
+
     fn provider_entry(&self, id: &ProviderId) -> Result<ProviderEntry, Problem> {
         let state = self.state();
         let entry = state.settings.providers.iter().find(|entry| entry.id == *id);
@@ -124,4 +138,12 @@ impl Engine {
     pub(super) fn tell_providers(&self) {
         self.tell(AppNews::ProvidersChanged { providers: self.providers() });
     }
+}
+
+/// The providers that came, went, or are not what they were.
+fn changed<'a>(before: &'a [ProviderEntry], after: &'a [ProviderEntry]) -> Vec<&'a ProviderId> {
+    let differs = |entry: &&ProviderEntry, others: &[ProviderEntry]| !others.contains(entry);
+    let gone = before.iter().filter(|entry| differs(entry, after));
+    let new = after.iter().filter(|entry| differs(entry, before));
+    gone.chain(new).map(|entry| &entry.id).collect()
 }

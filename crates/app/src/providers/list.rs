@@ -5,6 +5,7 @@
 use lectern_cloud::gemini::{is_location, is_project};
 use lectern_core::ModelId;
 
+use super::view::usual_facts;
 use super::{address, address_of, sign_ins, unknown};
 use crate::models::{free_named, is_taken};
 use crate::settings::{ModelEntry, ModelOptions, ModelSource, ProviderEntry, RemoteEntry, Settings};
@@ -171,15 +172,16 @@ pub(crate) fn change_model(settings: &mut Settings, id: &ModelId, draft: RemoteD
 
 fn drafted_model(settings: &Settings, draft: RemoteDraft) -> Result<RemoteEntry, Problem> {
     let RemoteDraft { provider, model, name, price, facts } = draft;
-    if !settings.providers.iter().any(|entry| entry.id == provider) {
-        return Err(unknown(&provider));
-    }
+    let entry = settings.providers.iter().find(|entry| entry.id == provider);
+    let kind = entry.ok_or_else(|| unknown(&provider))?.kind;
     let model = model.trim().to_owned();
     if model.is_empty() || model.chars().any(char::is_control) {
         return Err(Problem::new("bad_model_name", "a model needs a name"));
     }
     check_price(price.as_ref())?;
     let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    // What holds for all of a kind is shown with the rest, and is no word of the user's.
+    let facts = facts.beyond(usual_facts(kind));
     Ok(RemoteEntry { name, price, facts, ..RemoteEntry::new(provider, &model) })
 }
 
@@ -252,6 +254,22 @@ mod tests {
         put_back(&mut settings, removed);
         assert_eq!(settings.model, before.model);
         assert_eq!((settings.providers.len(), settings.models.len()), (2, 2));
+    }
+
+    #[test]
+    fn only_what_the_user_knows_better_is_kept() {
+        let mut settings = Settings::default();
+        let id = add(&mut settings, draft(ProviderKind::Gemini, None)).unwrap().id;
+        let entry = add_model(&mut settings, model(&id, "gemini-3.5-flash")).unwrap();
+        let shown = ModelFacts { context_length: Some(9_000), ..usual_facts(ProviderKind::Gemini) };
+        let change = RemoteDraft { facts: shown, ..model(&id, "gemini-3.5-flash") };
+        change_model(&mut settings, &entry.id, change).unwrap();
+        let kept = settings.models[0].remote().unwrap().facts;
+        assert_eq!(kept, ModelFacts { context_length: Some(9_000), ..ModelFacts::default() });
+        let blind = ModelFacts { vision: Some(false), ..shown };
+        let change = RemoteDraft { facts: blind, ..model(&id, "gemini-3.5-flash") };
+        change_model(&mut settings, &entry.id, change).unwrap();
+        assert_eq!(settings.models[0].remote().unwrap().facts.vision, Some(false));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum DropNews {
         models: Vec<String>,
         /// The names of those that a message can take along.
         images: Vec<String>,
+        /// The names of those that may be a service account's key.
+        keys: Vec<String>,
         /// How many there are besides.
         others: u32,
     },
@@ -27,6 +29,8 @@ pub enum DropNews {
         models: Vec<String>,
         /// The names of those that a message can take along.
         images: Vec<String>,
+        /// The names of those that may be a service account's key.
+        keys: Vec<String>,
         /// How many there are besides.
         others: u32,
     },

@@ -314,6 +314,20 @@ impl ModelFacts {
         *self == Self::default()
     }
 
+    /// What these say and the usual ones do not.
+    #[must_use]
+    pub fn beyond(self, usual: Self) -> Self {
+        fn said<T: PartialEq>(said: Option<T>, usual: Option<T>) -> Option<T> {
+            if said == usual { None } else { said }
+        }
+        Self {
+            tools: said(self.tools, usual.tools),
+            vision: said(self.vision, usual.vision),
+            thinking: said(self.thinking, usual.thinking),
+            context_length: said(self.context_length, usual.context_length),
+        }
+    }
+
     /// These, and the others where these say nothing.
     #[must_use]
     pub fn or(self, others: Self) -> Self {

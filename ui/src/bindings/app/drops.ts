@@ -13,6 +13,10 @@ models: Array<string>,
  */
 images: Array<string>, 
 /**
+ * The names of those that may be a service account's key.
+ */
+keys: Array<string>, 
+/**
  * How many there are besides.
  */
 others: number, } | { "type": "left" } | { "type": "dropped", 
@@ -24,6 +28,10 @@ models: Array<string>,
  * The names of those that a message can take along.
  */
 images: Array<string>, 
+/**
+ * The names of those that may be a service account's key.
+ */
+keys: Array<string>, 
 /**
  * How many there are besides.
  */

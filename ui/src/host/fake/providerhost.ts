@@ -127,6 +127,10 @@ export class FakeProviders extends FakeModels implements ProviderHost {
     return this.signInProvider(id, { type: "service_account", json: "{}" });
   }
 
+  async signInDropped(id: string): Promise<SignedIn> {
+    return this.signInProvider(id, { type: "service_account", json: "{}" });
+  }
+
   async signOutProvider(id: string): Promise<ProviderView> {
     return this.#put({ ...this.#provider(id), login: { type: "signed_out" } });
   }

@@ -57,7 +57,7 @@ export function providerOf(id: string, draft: ProviderDraft, login: LoginView | 
     sign_in,
     sign_ins: WAYS[kind],
     login: login ?? (sign_in === "none" ? { type: "not_needed" } : { type: "signed_out" }),
-    options: { safety: {} },
+    options: draft.options ?? { safety: {} },
     models: [],
     problem: null,
   };

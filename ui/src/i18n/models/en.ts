@@ -40,6 +40,7 @@ export const en = {
   "download.use": "Use it",
   "download.why": "Why it stopped",
   "drop.images": "Let go to attach {n} image | Let go to attach {n} images",
+  "drop.key": "Let go to sign in with this file | Only one file can be signed in with",
   "drop.no": "Only model files (GGUF) and images can be added like this",
   "drop.others": "{n} other file is left out. | {n} other files are left out.",
   "drop.title": "Let go to add {n} model | Let go to add {n} models",

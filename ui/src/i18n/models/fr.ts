@@ -42,6 +42,7 @@ export const fr: Record<keyof typeof en, string> = {
   "download.use": "L’utiliser",
   "download.why": "Pourquoi",
   "drop.images": "Relâchez pour joindre {n} image | Relâchez pour joindre {n} images",
+  "drop.key": "Relâchez pour vous connecter avec ce fichier | Un seul fichier peut servir à se connecter",
   "drop.no": "Seuls des fichiers de modèle (GGUF) et des images peuvent être ajoutés ainsi",
   "drop.others": "{n} autre fichier est laissé de côté. | {n} autres fichiers sont laissés de côté.",
   "drop.title": "Relâchez pour ajouter {n} modèle | Relâchez pour ajouter {n} modèles",

@@ -42,6 +42,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "download.use": "使用它",
   "download.why": "中断的原因",
   "drop.images": "松开即可添加 {n} 张图片",
+  "drop.key": "松开即可用此文件登录",
   "drop.no": "只有模型文件（GGUF）和图片可以这样添加",
   "drop.others": "另外 {n} 个文件不会添加。",
   "drop.title": "松开即可添加 {n} 个模型",

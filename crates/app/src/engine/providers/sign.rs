@@ -134,7 +134,7 @@ impl Engine {
 /// The secret is in memory only.
 fn no_keyring(entry: &ProviderEntry, problem: &Problem) -> Problem {
     let variable = variable_of(&entry.secret_name()).unwrap_or_default();
-    Problem::new("no_keyring", format!("the secret is kept until Lectern ends: {}", problem.message)).hint(format!(
+    Problem::new("no_keyring", problem.message.clone()).hint(format!(
         "To keep it, start a keyring (GNOME Keyring, KWallet, KeePassXC) and sign in again, or give it in the variable {variable}."
     ))
 }

@@ -81,6 +81,8 @@ impl Engine {
             gone.map(|id| id.as_str().into()).collect()
         };
         self.take_rules(&settings);
+        // Models need their providers.
+        self.take_providers(&settings);
         self.take_models(&settings);
         Some((configs, gone))
     }
