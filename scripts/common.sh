@@ -144,6 +144,8 @@ python_servers() {
 # executables look for them (crates/local/build.rs and worker/backends.rs name the places).
 build_fast() {
     local plan=$TARGET/build.json out
+    # llama-cpp-sys-2 links its libraries there and panics at a link of an earlier build that leads nowhere.
+    find "$TARGET/release" -maxdepth 2 -name 'lib*.so' -xtype l -delete 2>/dev/null || true
     # Nothing is downloaded by llama.cpp here, so its libraries need not ask for OpenSSL.
     CMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON \
         cargo build --release --workspace "${FAST[@]}" --message-format=json-render-diagnostics "$@" >"$plan"

@@ -140,14 +140,17 @@ pub struct ConversationSummary {
     pub running: bool,
 }
 
-/// A whole conversation.
+/// A conversation, or the part of it that is shown.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[ts(export, export_to = "app/view.ts")]
 pub struct ConversationView {
     /// Its line in the list.
     pub summary: ConversationSummary,
-    /// The messages of the active branch, oldest first.
+    /// The messages of the active branch, oldest first; whole turns.
     pub messages: Vec<MessageView>,
+    /// How many turns stand before them.
+    #[serde(default)]
+    pub earlier: u32,
     /// The model of this conversation; none for the one that answers everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]

@@ -45,7 +45,7 @@ async fn talk(
     mut conversation: Option<ConversationId>,
 ) -> Result<Exit, Problem> {
     if let Some(id) = &conversation {
-        engine.conversation(id)?;
+        engine.conversation_page(id, None)?;
     }
     if !ask::ready(engine, &interrupts.next()).await {
         return Ok(Exit::Cancelled);

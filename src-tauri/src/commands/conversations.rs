@@ -1,7 +1,7 @@
 //! The conversation list, and what is done with one of its lines.
 
 use lectern_app::view::{ConversationSummary, ConversationView, Problem};
-use lectern_core::ConversationId;
+use lectern_core::{ConversationId, MessageId};
 use tauri::AppHandle;
 use tauri_plugin_dialog::DialogExt;
 
@@ -13,8 +13,12 @@ pub async fn conversations(desk: Desk<'_>) -> Result<Vec<ConversationSummary>, P
 }
 
 #[tauri::command]
-pub async fn conversation(desk: Desk<'_>, id: ConversationId) -> Result<ConversationView, Problem> {
-    desk.engine().await?.conversation(&id)
+pub async fn conversation(
+    desk: Desk<'_>,
+    id: ConversationId,
+    before: Option<MessageId>,
+) -> Result<ConversationView, Problem> {
+    desk.engine().await?.conversation_page(&id, before.as_ref())
 }
 
 #[tauri::command]

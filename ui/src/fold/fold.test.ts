@@ -193,6 +193,7 @@ describe("stored conversations", () => {
     const turns = turnsOf({
       summary,
       turns: [],
+      earlier: 0,
       messages: [
         { id: "1", turn: "t", at, message: { role: "user", parts: [{ type: "text", text: "hello" }] } },
         {
@@ -225,7 +226,7 @@ describe("stored conversations", () => {
 
   it("says of a turn without an end that the app was closed", async () => {
     const events = (await played(scripts.answer)).slice(0, -1);
-    const view = { summary, messages: [], turns: [{ id: turnId(events), events }] };
+    const view = { summary, messages: [], earlier: 0, turns: [{ id: turnId(events), events }] };
     expect(turnsOf(view)[0]?.outcome).toMatchObject({ type: "failed", error: { code: { type: "interrupted" } } });
     expect(turnsOf({ ...view, summary: { ...summary, running: true } })[0]?.outcome).toBeNull();
   });

@@ -29,7 +29,8 @@ export interface Host extends ServerHost, OfferHost, ModelHost, ProviderHost, Ge
   subscribe(onNews: (news: AppNews) => void): Promise<void>;
 
   conversations(): Promise<ConversationSummary[]>;
-  conversation(id: string): Promise<ConversationView>;
+  /** Its last turns, or those that stand before a message. */
+  conversation(id: string, before?: string): Promise<ConversationView>;
   renameConversation(id: string, title: string): Promise<void>;
   /** Hides it; `restoreConversation` undoes it until the app ends. */
   deleteConversation(id: string): Promise<void>;

@@ -15,7 +15,7 @@ export function tauriHost(): Host {
     subscribe: (onNews) => invoke("subscribe", { onNews: channel<AppNews>(onNews) }),
 
     conversations: () => invoke("conversations"),
-    conversation: (id) => invoke("conversation", { id }),
+    conversation: (id, before) => invoke("conversation", { id, before: before ?? null }),
     renameConversation: (id, title) => invoke("rename_conversation", { id, title }),
     deleteConversation: (id) => invoke("delete_conversation", { id }),
     restoreConversation: (id) => invoke("restore_conversation", { id }),

@@ -42,6 +42,7 @@ export const en = {
   "composer.unqueue": "Put it back into the field",
   "context.used": "Context: {used} of {total} tokens",
   "context.usedOnly": "Context: {used} tokens",
+  "conversation.earlier": "{n} earlier question | {n} earlier questions",
   "conversation.failed": "The conversation could not be opened",
   "conversation.label": "Conversation",
   "conversation.loading": "Opening the conversation…",

@@ -44,6 +44,7 @@ export const fr: Messages = {
   "composer.unqueue": "Remettre dans le champ",
   "context.used": "Contexte : {used} sur {total} jetons",
   "context.usedOnly": "Contexte : {used} jetons",
+  "conversation.earlier": "{n} question plus ancienne | {n} questions plus anciennes",
   "conversation.failed": "Impossible d’ouvrir la conversation",
   "conversation.label": "Conversation",
   "conversation.loading": "Ouverture de la conversation…",

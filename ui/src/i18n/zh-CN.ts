@@ -43,6 +43,7 @@ export const zhCN: Messages = {
   "composer.unqueue": "放回输入框",
   "context.used": "上下文：{used} / {total} 个词元",
   "context.usedOnly": "上下文：{used} 个词元",
+  "conversation.earlier": "更早的 {n} 个问题",
   "conversation.failed": "无法打开这个对话",
   "conversation.label": "对话",
   "conversation.loading": "正在打开对话…",

@@ -12,7 +12,12 @@ import { Choice } from "./choice.svelte";
 import { problemOf, type Desk } from "./desk.svelte";
 
 export interface Talk {
+  /** The last ones, and those before them that were asked for. */
   readonly turns: readonly TurnState[];
+  /** How many turns stand before them. */
+  readonly earlier: number;
+  /** The message that they begin with. */
+  readonly first: string | null;
   readonly loading: boolean;
   readonly problem: Problem | null;
 }
@@ -26,7 +31,7 @@ export interface Outgoing extends Draft {
 export const NEW = "";
 /** A host that leaves numbers out on purpose must not be asked again at each of them. */
 const MOST_HOLES = 3;
-const EMPTY: Talk = { turns: [], loading: false, problem: null };
+const EMPTY: Talk = { turns: [], earlier: 0, first: null, loading: false, problem: null };
 
 export class Talks {
   /** Called when a new conversation has got its id. */
@@ -87,19 +92,54 @@ export class Talks {
     try {
       const view = await this.host.conversation(id);
       this.choice.learn(id, view.model ?? null);
+      const known = this.get(id);
       const stored = turnsOf(view);
-      // What came live in the meantime is at least as new.
-      const live = new Map(this.get(id).turns.map((turn) => [turn.id, turn]));
+      // What came live in the meantime is at least as new, and what was read of earlier turns stays before them.
+      const at = known.turns.findIndex((turn) => turn.id === stored[0]?.id);
+      const before = known.turns.slice(0, Math.max(at, 0));
+      const live = new Map(known.turns.slice(before.length).map((turn) => [turn.id, turn]));
       const turns = stored.map((turn) => {
         const known = live.get(turn.id);
         live.delete(turn.id);
         return known && known.lastSeq >= turn.lastSeq ? known : turn;
       });
-      this.#talks.set(id, { turns: [...turns, ...live.values()], loading: false, problem: null });
+      const place = before.length > 0 ? known : { earlier: view.earlier, first: view.messages[0]?.id ?? null };
+      const { earlier, first } = place;
+      this.#talks.set(id, {
+        turns: [...before, ...turns, ...live.values()],
+        earlier,
+        first,
+        loading: false,
+        problem: null,
+      });
       const running = this.running(id);
       if (running && !this.#streams.has(running.id)) await this.#attach(running);
     } catch (error) {
       this.#talks.set(id, { ...this.get(id), loading: false, problem: problemOf(error) });
+    }
+  }
+
+  /** Reads the turns that stand before those that are shown. True when there are more now. */
+  async readEarlier(id: string): Promise<boolean> {
+    const { earlier, first, loading } = this.get(id);
+    if (earlier === 0 || first === null || loading) return false;
+    this.#talks.set(id, { ...this.get(id), loading: true });
+    try {
+      const view = await this.host.conversation(id, first);
+      const now = this.get(id);
+      const shown = new Set(now.turns.map((turn) => turn.id));
+      const before = turnsOf(view).filter((turn) => !shown.has(turn.id));
+      this.#talks.set(id, {
+        turns: [...before, ...now.turns],
+        earlier: view.earlier,
+        first: view.messages[0]?.id ?? null,
+        loading: false,
+        problem: null,
+      });
+      return before.length > 0;
+    } catch (error) {
+      this.#talks.set(id, { ...this.get(id), loading: false, problem: problemOf(error) });
+      return false;
     }
   }
 

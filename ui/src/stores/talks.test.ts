@@ -168,7 +168,12 @@ describe("opening", () => {
   const summary = { id: "c", title: "", created_at: at, updated_at: at, running: true };
 
   it("follows a turn that runs, from where its stored events end", async () => {
-    scripted.view = { summary, messages: [], turns: [{ id: "t", events: [event(0, started), event(1, stepStarted)] }] };
+    scripted.view = {
+      summary,
+      messages: [],
+      earlier: 0,
+      turns: [{ id: "t", events: [event(0, started), event(1, stepStarted)] }],
+    };
     await talks.open("c");
     expect(scripted.attached.map(({ turn, afterSeq }) => [turn, afterSeq])).toEqual([["t", 1]]);
     scripted.attached[0]?.onEvents([event(2, delta("a")), event(3, delta("b"))]);
@@ -178,7 +183,7 @@ describe("opening", () => {
   it("does not follow twice what it follows already", async () => {
     void talks.send(NEW, "hello");
     scripted.push(event(0, started));
-    scripted.view = { summary, messages: [], turns: [{ id: "t", events: [event(0, started)] }] };
+    scripted.view = { summary, messages: [], earlier: 0, turns: [{ id: "t", events: [event(0, started)] }] };
     await talks.reload("c");
     scripted.push(event(1, stepStarted), event(2, delta("a")));
     expect(scripted.attached).toEqual([]);
@@ -188,5 +193,46 @@ describe("opening", () => {
   it("says why a conversation can't be opened", async () => {
     await talks.open("c");
     expect(talks.get("c").problem?.message).toBe("gone");
+  });
+});
+
+describe("a long conversation", () => {
+  const view = (turns: readonly string[], earlier: number): ConversationView => ({
+    summary: { id: "c", title: "", created_at: at, updated_at: at, running: false },
+    messages: turns.map((turn) => ({
+      id: `m-${turn}`,
+      turn,
+      at,
+      message: { role: "user", parts: [{ type: "text", text: turn }] },
+    })),
+    earlier,
+    turns: [],
+  });
+  const ids = () => talks.get("c").turns.map((turn) => turn.id);
+
+  it("is read from its end, page by page, and stays so when it is read again", async () => {
+    scripted.view = view(["t3", "t4"], 2);
+    await talks.open("c");
+    expect(talks.get("c").earlier).toBe(2);
+    scripted.view = view(["t1", "t2"], 0);
+    expect(await talks.readEarlier("c")).toBe(true);
+    expect(ids()).toEqual(["t1", "t2", "t3", "t4"]);
+    expect(await talks.readEarlier("c")).toBe(false);
+    scripted.view = view(["t3", "t4", "t5"], 2);
+    await talks.reload("c");
+    expect(ids()).toEqual(["t1", "t2", "t3", "t4", "t5"]);
+    expect(talks.get("c").earlier).toBe(0);
+  });
+
+  it("keeps what is shown when earlier turns cannot be read", async () => {
+    scripted.view = view(["t3"], 2);
+    await talks.open("c");
+    scripted.view = null;
+    expect(await talks.readEarlier("c")).toBe(false);
+    expect(ids()).toEqual(["t3"]);
+    expect(talks.get("c").problem?.message).toBe("gone");
+    scripted.view = view(["t1", "t2"], 0);
+    expect(await talks.readEarlier("c")).toBe(true);
+    expect(ids()).toEqual(["t1", "t2", "t3"]);
   });
 });

@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lectern_core::turn::SoFar;
 use lectern_core::{ChatRequest, ConversationId, Message, ToolExposure, ToolProvider, UserMessage};
 use tokio_util::sync::CancellationToken;
 
@@ -69,19 +70,23 @@ impl Engine {
         model: &crate::models::Model,
         info: &lectern_core::ModelInfo,
     ) -> Option<ChatRequest> {
-        let mut messages = match &conversation {
-            Some(id) => self.0.store.history(id).ok()?,
-            None => Vec::new(),
+        let tools = self.0.host.tools();
+        let SoFar { summary, mut messages } = match &conversation {
+            Some(id) => SoFar::of(&self.0.store, id, tools.as_ref()).ok()?,
+            None => SoFar::default(),
         };
         messages.push(Message::User(UserMessage::text(draft)));
         let set = self.effective(model, conversation.as_ref()).ok()?;
         // Elsewhere they stand behind the question, and can't be read before it.
         let before_history = matches!(set.exposure().tools, ToolExposure::Always | ToolExposure::Deciding);
+        let told = set.system().or_else(|| instructions(starter::is_starter(info)));
+        let system: Vec<String> =
+            [told, summary].into_iter().flatten().filter(|text| !text.is_empty()).collect();
         Some(ChatRequest {
             conversation: conversation.unwrap_or_default(),
-            system: set.system().or_else(|| instructions(starter::is_starter(info))),
+            system: (!system.is_empty()).then(|| system.join("\n\n")),
             messages,
-            tools: if before_history { self.0.host.tools().to_vec() } else { Vec::new() },
+            tools: if before_history { tools.to_vec() } else { Vec::new() },
             tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
             ..ChatRequest::default()
         })

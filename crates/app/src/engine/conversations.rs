@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use lectern_core::ConversationId;
-use lectern_core::store::{AuditDecision, AuditQuery, StoredConversation, StoredMessage};
+use lectern_core::store::{AuditDecision, AuditQuery, StoredConversation, StoredMessage, StoredPage};
+use lectern_core::{ConversationId, MessageId};
 use serde_json::{Value, json};
 
 use super::Engine;
@@ -13,6 +13,9 @@ use crate::view::{
     AppNews, ConversationSummary, ConversationView, MessageView, Problem, SummaryView, TurnView,
 };
 
+/// Turns that are read at a time: more than a window shows.
+const PAGE: usize = 20;
+
 impl Engine {
     /// All conversations, the last changed first.
     pub fn conversations(&self) -> Result<Vec<ConversationSummary>, Problem> {
@@ -20,13 +23,27 @@ impl Engine {
         Ok(stored.into_iter().map(|stored| self.summary(stored)).collect())
     }
 
-    /// One conversation with its messages and events.
+    /// The last turns of a conversation, or those that stand before this message of it.
+    pub fn conversation_page(
+        &self,
+        id: &ConversationId,
+        before: Option<&MessageId>,
+    ) -> Result<ConversationView, Problem> {
+        let page = self.0.store.page(id, before, PAGE).map_err(|error| of_store(&error))?;
+        self.view(id, page)
+    }
+
+    /// A whole conversation with its messages and events.
     pub fn conversation(&self, id: &ConversationId) -> Result<ConversationView, Problem> {
         let store = &self.0.store;
-        let line = store.conversation(id).map_err(|error| of_store(&error))?;
         let messages = store.messages(id).map_err(|error| of_store(&error))?;
-        let summary = store.summary(id).map_err(|error| of_store(&error))?;
         let turns = store.turns(id).map_err(|error| of_store(&error))?;
+        self.view(id, StoredPage { messages, turns, earlier: 0 })
+    }
+
+    fn view(&self, id: &ConversationId, page: StoredPage) -> Result<ConversationView, Problem> {
+        let line = self.0.store.conversation(id).map_err(|error| of_store(&error))?;
+        let summary = self.0.store.summary(id).map_err(|error| of_store(&error))?;
         let message = |stored: StoredMessage| MessageView {
             id: stored.id,
             turn: stored.turn,
@@ -35,14 +52,15 @@ impl Engine {
         };
         Ok(ConversationView {
             summary: self.summary(line),
-            messages: messages.into_iter().map(message).collect(),
+            messages: page.messages.into_iter().map(message).collect(),
+            earlier: page.earlier,
             model: self.model_of_conversation(id),
             summarised: summary.map(|summary| SummaryView {
                 up_to: summary.up_to,
                 text: summary.text,
                 at: summary.at,
             }),
-            turns: turns.into_iter().map(|turn| TurnView { id: turn.id, events: turn.events }).collect(),
+            turns: page.turns.into_iter().map(|turn| TurnView { id: turn.id, events: turn.events }).collect(),
         })
     }
 

@@ -1,12 +1,11 @@
 //! A summary stands for the oldest messages: what it replaces, and what the model is asked for it.
 //!
-//! Invariant: pure. The messages themselves stay in the store; a summary only counts while its last message is in the
-//! history.
+//! Invariant: pure. The messages themselves stay in the store.
 
 use std::fmt::Write as _;
 
 use crate::message::{Message, text_of};
-use crate::store::{StoredMessage, StoredSummary};
+use crate::store::StoredMessage;
 
 /// Instructions for the summary.
 pub(crate) const INSTRUCTIONS: &str = "\
@@ -23,18 +22,8 @@ const LONGEST: usize = 4_000;
 /// Characters of one message in what is summarised, at least.
 const LEAST_QUOTED: usize = 160;
 
-/// What a summary says in the instructions, and the messages that it does not stand for.
-pub(crate) fn applied(
-    summary: Option<&StoredSummary>,
-    mut messages: Vec<StoredMessage>,
-) -> (Option<String>, Vec<StoredMessage>) {
-    let place = summary.and_then(|summary| messages.iter().position(|message| message.id == summary.up_to));
-    let (Some(summary), Some(place)) = (summary, place) else { return (None, messages) };
-    let rest = messages.split_off(place + 1);
-    (Some(said(&summary.text)), rest)
-}
-
-fn said(text: &str) -> String {
+/// What a summary says in the instructions.
+pub(crate) fn said(text: &str) -> String {
     if text.is_empty() {
         return "The oldest messages of this conversation are left out, because they no longer fit."
             .to_owned();

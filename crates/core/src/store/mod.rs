@@ -6,6 +6,7 @@
 
 mod approvals;
 mod audit;
+mod branch;
 mod conversations;
 mod fits;
 mod images;
@@ -29,6 +30,7 @@ pub(crate) use audit::Decided;
 pub use audit::{
     AUDIT_ARGUMENTS, AUDIT_KEPT, Actor, AuditDecision, AuditEntry, AuditKind, AuditOutcome, AuditQuery,
 };
+pub use branch::StoredPage;
 pub use conversations::StoredConversation;
 pub use fits::StoredSummary;
 pub use read::{StoredMessage, StoredTurn};

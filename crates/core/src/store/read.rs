@@ -1,8 +1,11 @@
 //! Reads conversations back.
 
-use rusqlite::params;
+use std::collections::BTreeSet;
 
-use super::{Store, StoreError, from_millis, images};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::branch::Walk;
+use super::{Store, StoreError, images};
 use crate::Timestamp;
 use crate::event::{Event, EventKind};
 use crate::history;
@@ -31,36 +34,16 @@ pub struct StoredTurn {
     pub events: Vec<Event>,
 }
 
-/// From the leaf up to the first message.
-const BRANCH: &str = "
-    WITH RECURSIVE branch(id, depth) AS (
-        SELECT leaf, 0 FROM conversations WHERE id = ?1 AND leaf IS NOT NULL
-        UNION ALL
-        SELECT m.parent, b.depth + 1 FROM messages m JOIN branch b ON m.id = b.id WHERE m.parent IS NOT NULL
-    )
-    SELECT m.id, m.turn, m.at, m.body FROM branch b JOIN messages m ON m.id = b.id ORDER BY b.depth DESC";
-
 impl Store {
     /// The messages of the active branch, oldest first, as they were stored.
     pub fn messages(&self, conversation: &ConversationId) -> Result<Vec<StoredMessage>, StoreError> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(BRANCH)?;
-        let mut rows = statement.query([conversation.as_str()])?;
+        let mut walk = Walk::from_end(&connection, conversation)?;
         let mut out = Vec::new();
-        while let Some(row) = rows.next()? {
-            let body: String = row.get(3)?;
-            let mut message = serde_json::from_str(&body)
-                .map_err(|source| StoreError::Unreadable { what: "message", source })?;
-            if let Message::User(user) = &mut message {
-                images::bring_back(&connection, conversation, user)?;
-            }
-            out.push(StoredMessage {
-                id: MessageId(row.get(0)?),
-                turn: TurnId(row.get(1)?),
-                at: from_millis(row.get(2)?),
-                message,
-            });
+        while let Some(message) = walk.step()? {
+            out.push(message);
         }
+        out.reverse();
         Ok(out)
     }
 
@@ -72,29 +55,7 @@ impl Store {
 
     /// The turns of a conversation with their stored events, oldest first.
     pub fn turns(&self, conversation: &ConversationId) -> Result<Vec<StoredTurn>, StoreError> {
-        let connection = self.connection();
-        let mut statement = connection.prepare_cached(
-            "SELECT t.id, e.body FROM turns t LEFT JOIN events e ON e.turn = t.id
-             WHERE t.conversation = ?1 ORDER BY t.started_at, t.id, e.seq",
-        )?;
-        let mut rows = statement.query([conversation.as_str()])?;
-        let mut out: Vec<StoredTurn> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let id = TurnId(row.get(0)?);
-            if out.last().is_none_or(|turn| turn.id != id) {
-                out.push(StoredTurn { id, events: Vec::new() });
-            }
-            let body: Option<String> = row.get(1)?;
-            let mut event = body.and_then(|body| read_event(&body));
-            if let Some(EventKind::TurnStarted { message, .. }) = event.as_mut().map(|event| &mut event.kind)
-            {
-                images::bring_back(&connection, conversation, message)?;
-            }
-            if let (Some(turn), Some(event)) = (out.last_mut(), event) {
-                turn.events.push(event);
-            }
-        }
-        Ok(out)
+        turns_of(&self.connection(), conversation, None)
     }
 
     /// The ids of all calls of a conversation, other branches included.
@@ -107,6 +68,49 @@ impl Store {
         let rows = statement.query_map(params![conversation.as_str()], |row| row.get(0).map(ToolCallId))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+}
+
+/// The turns with their events; only these of them, if some are named.
+pub(super) fn turns_of(
+    connection: &Connection,
+    conversation: &ConversationId,
+    only: Option<&BTreeSet<TurnId>>,
+) -> Result<Vec<StoredTurn>, StoreError> {
+    let ids = match only {
+        Some(only) => in_order(connection, only)?,
+        None => connection
+            .prepare_cached("SELECT id FROM turns WHERE conversation = ?1 ORDER BY started_at, id")?
+            .query_map([conversation.as_str()], |row| row.get(0).map(TurnId))?
+            .collect::<Result<_, _>>()?,
+    };
+    let mut statement = connection.prepare_cached("SELECT body FROM events WHERE turn = ?1 ORDER BY seq")?;
+    let mut out = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut events = Vec::new();
+        let mut rows = statement.query([id.as_str()])?;
+        while let Some(row) = rows.next()? {
+            let Some(mut event) = read_event(row.get_ref(0)?.as_str().unwrap_or_default()) else { continue };
+            if let EventKind::TurnStarted { message, .. } = &mut event.kind {
+                images::bring_back(connection, conversation, message)?;
+            }
+            events.push(event);
+        }
+        drop(rows);
+        out.push(StoredTurn { id, events });
+    }
+    Ok(out)
+}
+
+/// The oldest first.
+fn in_order(connection: &Connection, turns: &BTreeSet<TurnId>) -> Result<Vec<TurnId>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT started_at FROM turns WHERE id = ?1")?;
+    let mut dated = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let started: Option<i64> = statement.query_row([turn.as_str()], |row| row.get(0)).optional()?;
+        dated.extend(started.map(|started| (started, turn.clone())));
+    }
+    dated.sort();
+    Ok(dated.into_iter().map(|(_, turn)| turn).collect())
 }
 
 /// An event of a kind we don't know (yet, or any more) is left out; the messages tell the conversation anyway.

@@ -9,18 +9,52 @@ use super::run::Turn;
 use crate::event::TurnError;
 use crate::fit::{self, EarlierTurns, Shortened};
 use crate::history;
+use crate::ids::ConversationId;
 use crate::message::{Message, UserMessage};
 use crate::model::ChatRequest;
-use crate::store::StoredMessage;
+use crate::store::{Store, StoreError, StoredMessage, StoredSummary};
+use crate::tool::ToolSpec;
 
 /// The history as the model gets it before anything is made to fit.
 pub(super) fn history(turn: &Turn) -> Result<Vec<Message>, TurnError> {
-    Ok(history::for_request(stored(turn)?.into_iter().map(|stored| stored.message).collect()))
+    let (_, messages) = stored(turn)?;
+    Ok(history::for_request(messages.into_iter().map(|stored| stored.message).collect()))
 }
 
-/// The stored messages of the active branch.
-pub(super) fn stored(turn: &Turn) -> Result<Vec<StoredMessage>, TurnError> {
-    turn.input.store.messages(&turn.key.conversation).map_err(|error| store_error(&error))
+/// What the summary says, and the stored messages of the active branch behind it.
+pub(super) fn stored(turn: &Turn) -> Result<(Option<String>, Vec<StoredMessage>), TurnError> {
+    behind(&turn.input.store, &turn.key.conversation, turn.summary.as_ref())
+        .map_err(|error| store_error(&error))
+}
+
+/// A summary only counts while its last message is on the active branch.
+fn behind(
+    store: &Store,
+    conversation: &ConversationId,
+    summary: Option<&StoredSummary>,
+) -> Result<(Option<String>, Vec<StoredMessage>), StoreError> {
+    let Some(summary) = summary else { return Ok((None, store.messages(conversation)?)) };
+    let (messages, found) = store.messages_behind(conversation, &summary.up_to)?;
+    Ok((found.then(|| fit::summary::said(&summary.text)), messages))
+}
+
+/// What the next request of a conversation begins with, as far as it is stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SoFar {
+    /// Stands in the instructions for the oldest messages.
+    pub summary: Option<String>,
+    /// The messages behind it, cut as they were.
+    pub messages: Vec<Message>,
+}
+
+impl SoFar {
+    /// Of this conversation, when these tools may be named in what is cut.
+    pub fn of(store: &Store, conversation: &ConversationId, tools: &[ToolSpec]) -> Result<Self, StoreError> {
+        let (summary, messages) = behind(store, conversation, store.summary(conversation)?.as_ref())?;
+        let mut messages = history::for_request(messages.into_iter().map(|stored| stored.message).collect());
+        fit::shorten::apply(&mut messages, &store.cuts(conversation)?, tools);
+        Ok(Self { summary, messages })
+    }
 }
 
 /// A request, and what was left out of it.
@@ -34,7 +68,7 @@ pub(super) struct Composed {
 /// The request of a step, with what was cut and summarised before.
 pub(super) fn composed(turn: &Turn, offer: &Offer) -> Result<Composed, TurnError> {
     let input = &turn.input;
-    let (summary, messages) = fit::summary::applied(turn.summary.as_ref(), stored(turn)?);
+    let (summary, messages) = stored(turn)?;
     let mut messages = history::for_request(messages.into_iter().map(|stored| stored.message).collect());
     if input.earlier_turns == EarlierTurns::LeftOut {
         let present = messages.iter().rposition(|message| matches!(message, Message::User(_)));

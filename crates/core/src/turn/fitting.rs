@@ -178,7 +178,7 @@ impl Fitting<'_> {
     /// Lets a summary stand for the oldest turns. False when there is only the present one.
     async fn summarise(&mut self, size: Size) -> Result<bool, TurnError> {
         let turn = &mut *self.turn;
-        let (_, messages) = summary::applied(turn.summary.as_ref(), compose::stored(turn)?);
+        let (_, messages) = compose::stored(turn)?;
         let excess = usize::try_from(size.tokens.saturating_sub(self.budget.goal)).unwrap_or(usize::MAX);
         let Some(place) = boundary(&messages, excess) else { return Ok(false) };
         let (Some(last), before) = (messages.get(place - 1), &messages[..place]) else { return Ok(false) };

@@ -10,6 +10,7 @@ mod exposing;
 mod fitting;
 mod images;
 mod manners;
+mod pages;
 mod properties;
 mod questions;
 mod rough;

@@ -113,7 +113,7 @@ updated_at: string,
 running: boolean, };
 
 /**
- * A whole conversation.
+ * A conversation, or the part of it that is shown.
  */
 export type ConversationView = { 
 /**
@@ -121,9 +121,13 @@ export type ConversationView = {
  */
 summary: ConversationSummary, 
 /**
- * The messages of the active branch, oldest first.
+ * The messages of the active branch, oldest first; whole turns.
  */
 messages: Array<MessageView>, 
+/**
+ * How many turns stand before them.
+ */
+earlier: number, 
 /**
  * The model of this conversation; none for the one that answers everywhere.
  */

@@ -25,6 +25,9 @@ import { isStored, nextId, type Script } from "./script";
 import { NORWAY_NOTE } from "./texts";
 import { appView, extraVault } from "./view";
 
+/** Turns that are read at a time. */
+const PAGE = 20;
+
 interface Kept {
   summary: ConversationSummary;
   players: Player[];
@@ -141,11 +144,15 @@ export class FakeHost extends FakeGeneration implements Host {
     return this.#list();
   }
 
-  async conversation(id: string): Promise<ConversationView> {
+  async conversation(id: string, before?: string): Promise<ConversationView> {
     await this.#ready;
     const kept = this.#find(id);
+    const begins = (player: Player) => player.events[0]?.kind === "turn_started" && player.events[0].message_id;
+    const end = before === undefined ? kept.players.length : kept.players.findIndex((one) => begins(one) === before);
+    const earlier = Math.max(0, end - PAGE);
+    const page = kept.players.slice(earlier, end);
     const messages: MessageView[] = [];
-    for (const player of kept.players) {
+    for (const player of page) {
       const started = player.events[0];
       if (started?.kind !== "turn_started") continue;
       messages.push({
@@ -155,9 +162,9 @@ export class FakeHost extends FakeGeneration implements Host {
         message: { role: "user", ...started.message },
       });
     }
-    const turns = kept.players.map((player) => ({ id: player.id, events: player.events.filter(isStored) }));
+    const turns = page.map((player) => ({ id: player.id, events: player.events.filter(isStored) }));
     const model = this.models.get(id);
-    return { summary: kept.summary, messages, turns, ...(model ? { model } : {}) };
+    return { summary: kept.summary, messages, earlier, turns, ...(model ? { model } : {}) };
   }
 
   async renameConversation(id: string, title: string): Promise<void> {

@@ -59,6 +59,10 @@ const SCENES: Readonly<Record<string, Scene>> = {
   answer: now("Norway by rail", [hat]),
   tools: now("Two recipes", [hat, both]),
   long: now("Everything about the house", [hat, house]),
+  older: now(
+    "A year of questions",
+    Array.from({ length: 45 }, (_, index) => ({ ...hat, text: `Question number ${index + 1}` })),
+  ),
   cjk: now("昆明的旅馆", [yunnan, yunnan]),
   streaming: now("Everything about the house", [hat], { ...house, script: scripts.streaming }),
   live: now("Norway by rail", [], hat),
