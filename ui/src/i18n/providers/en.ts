@@ -23,6 +23,8 @@ export const en = {
   "login.account": "Whose",
   "login.cannotUse": "This login can’t be used",
   "login.chooseFile": "Choose the file…",
+  "login.dropNew":
+    "The key file of a service account can be dragged onto this window: it adds the provider and signs in.",
   "login.dropNote": "You can also drag it onto this window.",
   "login.failed": "Signing in did not work",
   "login.file": "File",

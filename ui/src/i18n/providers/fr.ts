@@ -25,6 +25,8 @@ export const fr: Record<keyof typeof en, string> = {
   "login.account": "De qui",
   "login.cannotUse": "Cette connexion est inutilisable",
   "login.chooseFile": "Choisir le fichier…",
+  "login.dropNew":
+    "Le fichier de clé d’un compte de service peut être glissé sur cette fenêtre : le fournisseur est ajouté et la connexion faite.",
   "login.dropNote": "Vous pouvez aussi le glisser sur cette fenêtre.",
   "login.failed": "La connexion n’a pas abouti",
   "login.file": "Fichier",

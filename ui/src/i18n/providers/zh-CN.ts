@@ -25,6 +25,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "login.account": "账号",
   "login.cannotUse": "无法使用此登录",
   "login.chooseFile": "选择文件…",
+  "login.dropNew": "可以把服务账号的密钥文件拖到此窗口：会添加服务方并登录。",
   "login.dropNote": "也可以把它拖到此窗口上。",
   "login.failed": "登录失败",
   "login.file": "文件",
