@@ -140,6 +140,17 @@ python_servers() {
         echo "They could not be installed; the tests that need them say so and are skipped."
 }
 
+# llama_server: llama.cpp's own server as a wheel of PyPI (34 MB, nothing is compiled), which tests ask as a provider.
+llama_server() {
+    local place="$TARGET/tools/llama-server" wanted=tests/clients/llama-server.txt
+    cmp -s "$wanted" "$place/.lectern-requirements" && return
+    say "Installing llama.cpp's server of $wanted"
+    python3 -m venv "$place" &&
+        "$place/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --requirement "$wanted" &&
+        cp "$wanted" "$place/.lectern-requirements" ||
+        { rm -rf "$place" && echo "It can't be had for this system; the tests that need it say so and are skipped."; }
+}
+
 # build_fast TARGET...: an optimised build for every kind of this processor, with llama.cpp's libraries where its
 # executables look for them (crates/local/build.rs and worker/backends.rs name the places).
 build_fast() {

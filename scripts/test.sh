@@ -18,6 +18,7 @@ say "The window's page: types, tests, build"
 npm_ci ui
 npm_ci tests/clients
 python_servers
+llama_server
 npm_ci tests/conformance
 check "runner: failed tests are named" node --test scripts/failed.test.mjs
 check "ui: types and markup" npm run --silent --prefix ui check

@@ -286,20 +286,25 @@ pub(crate) fn not_sent(error: &reqwest::Error) -> Fault {
     let why = cause(error);
     Fault::of(if error.is_timeout() && !error.is_connect() {
         FaultKind::Broken { why }
+    } else if let Some(why) = causes(error).find_map(untrusted) {
+        FaultKind::Untrusted { why }
     } else {
-        FaultKind::Unreachable { refused: is_refused(error), why }
+        let refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+        FaultKind::Unreachable { refused: causes(error).any(refused), why }
     })
 }
 
-fn is_refused(error: &reqwest::Error) -> bool {
-    let mut at: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = at {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            return io.kind() == std::io::ErrorKind::ConnectionRefused;
-        }
-        at = error.source();
-    }
-    false
+/// The errors of input and output that led to this one.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &std::io::Error> {
+    let first: &dyn std::error::Error = error;
+    std::iter::successors(Some(first), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<std::io::Error>())
+}
+
+/// What is wrong with the server's certificate, if that is why.
+fn untrusted(error: &std::io::Error) -> Option<String> {
+    let tls = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    matches!(tls, rustls::Error::InvalidCertificate(_)).then(|| tls.to_string())
 }
 
 fn timed_out(stage: Stage, limit: Duration) -> Fault {

@@ -116,6 +116,11 @@ pub enum FaultKind {
         /// For how long.
         seconds: u64,
     },
+    /// The server's certificate is not one that the system trusts.
+    Untrusted {
+        /// What is wrong with it.
+        why: String,
+    },
     /// No way to the provider.
     Unreachable {
         /// What is in the way.
@@ -219,6 +224,7 @@ impl Fault {
             | FaultKind::TimedOut { stage: Stage::Reading, .. } => true,
             FaultKind::Unreachable { refused, .. } => !refused,
             FaultKind::SignedOut
+            | FaultKind::Untrusted { .. }
             | FaultKind::BadKey
             | FaultKind::KeyMissing
             | FaultKind::Forbidden { .. }

@@ -41,7 +41,9 @@ pub(crate) fn code_of(fault: &Fault) -> ModelErrorCode {
             ModelErrorCode::Blocked
         }
         FaultKind::MalformedCall { .. } => ModelErrorCode::MalformedCall,
-        FaultKind::TimedOut { .. } | FaultKind::Unreachable { .. } => ModelErrorCode::Unreachable,
+        FaultKind::TimedOut { .. } | FaultKind::Unreachable { .. } | FaultKind::Untrusted { .. } => {
+            ModelErrorCode::Unreachable
+        }
         FaultKind::Overloaded
         | FaultKind::Empty
         | FaultKind::Broken { .. }
@@ -116,6 +118,7 @@ pub(crate) fn sentence(fault: &Fault, about: &About) -> String {
         FaultKind::Broken { why } => format!("the answer of {host} broke off: {why}"),
         FaultKind::TimedOut { seconds, .. } => format!("{host} said nothing for {seconds} s"),
         FaultKind::Unreachable { why, .. } => format!("{host} can't be reached: {why}"),
+        FaultKind::Untrusted { why } => format!("the certificate of {host} is not trusted: {why}"),
         FaultKind::NoAnswer { html: true } => {
             format!("a page of HTML came from {host} in place of an answer")
         }
@@ -183,6 +186,9 @@ fn way_out(fault: &Fault, about: &About) -> Option<String> {
             format!("Start the server that should listen at {}.", about.host)
         }
         FaultKind::Unreachable { .. } => "Check the connection and the address, then try again.".to_owned(),
+        FaultKind::Untrusted { .. } => {
+            "If it is a server of your own, add its certificate to those of the system or name its file in SSL_CERT_FILE; else do not use it in this network.".to_owned()
+        }
         FaultKind::TimedOut { stage: Stage::Waiting, .. } if about.here => {
             "It may still be loading the model. Try again, or choose a smaller model.".to_owned()
         }

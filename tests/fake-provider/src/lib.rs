@@ -7,7 +7,9 @@
 #![expect(clippy::unwrap_used, reason = "a test's own server: whatever goes wrong is to end the test")]
 
 pub mod jwt;
+pub mod real;
 pub mod rules;
+pub mod tls;
 pub mod vertex;
 
 use std::collections::BTreeMap;

@@ -17,8 +17,11 @@ mod models;
 mod permissions;
 #[cfg(target_os = "linux")]
 mod providers;
+mod real_server;
 mod servers;
 #[cfg(target_os = "linux")]
 mod session;
 mod stopping;
 mod trust;
+#[cfg(target_os = "linux")]
+mod ways;

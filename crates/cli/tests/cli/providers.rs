@@ -16,9 +16,9 @@ use crate::lectern::{ANSWER, Asked, Lectern, QUESTION, Ran};
 use crate::session::Session;
 
 const KEY: &str = "sk-Ab3/+q9Zx_7Lmn-Key";
-const REPLY: &str = "Nineteen herons, says the note.";
+pub const REPLY: &str = "Nineteen herons, says the note.";
 
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
@@ -53,7 +53,7 @@ fn ask(session: &Session, lectern: &Lectern, args: &[&str]) -> Asked {
 }
 
 /// An OpenAI-compatible endpoint with one model; wants this key, if any.
-async fn endpoint(key: Option<&'static str>) -> Server {
+pub async fn endpoint(key: Option<&'static str>) -> Server {
     Server::start(Arc::new(move |seen: &Seen| {
         let expected = key.map(|key| format!("Bearer {key}")).unwrap_or_default();
         if seen.header("authorization") != expected {

@@ -6,7 +6,6 @@ mod garbage;
 mod gemini;
 mod google;
 mod openai;
-mod real_server;
 mod recorded;
 mod support;
 mod vendors;
