@@ -303,7 +303,11 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &std::io::Error> {
 
 /// What is wrong with the server's certificate, if that is why.
 fn untrusted(error: &std::io::Error) -> Option<String> {
-    let tls = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let inner = error.get_ref()?;
+    if let Some(wrapped) = inner.downcast_ref::<std::io::Error>() {
+        return untrusted(wrapped);
+    }
+    let tls = inner.downcast_ref::<rustls::Error>()?;
     matches!(tls, rustls::Error::InvalidCertificate(_)).then(|| tls.to_string())
 }
 

@@ -8,6 +8,7 @@ use lectern_cloud::{
     Credentials, Limits, OpenAiConfig, OpenAiModel, OpenAiOptions, SignInError, Token, Tokens,
 };
 use lectern_core::{ChatModel, Delta, FinishReason, ModelErrorCode};
+use lectern_fake_provider::tls::Tls;
 use lectern_fake_provider::{Answer, Piece, Server, google_error};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -388,4 +389,17 @@ async fn a_connection_is_used_again() {
         assert_eq!(text_of(&all(&model, ask("hi")).await), "Hello world");
     }
     assert_eq!((server.seen().len(), server.connections()), (5, 1));
+}
+
+#[tokio::test]
+async fn a_certificate_that_nobody_trusts_is_told_at_once() {
+    let server = Server::script(vec![good()]).await;
+    let tls = Tls::before(&server, "localhost").await;
+    let deltas = all(&developer(&tls.url(), limits()), ask("hi")).await;
+    let error = error_of(&deltas);
+    // One delta: it is not asked again in vain.
+    assert_eq!((error.code, deltas.len()), (ModelErrorCode::Unreachable, 1), "{error:?}");
+    assert!(error.message.contains("the certificate of localhost:"), "{error:?}");
+    assert!(error.hint.unwrap().contains("SSL_CERT_FILE"));
+    assert!(server.seen().is_empty());
 }
