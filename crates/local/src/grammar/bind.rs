@@ -48,7 +48,12 @@ fn name_and_schema(tool: &Value) -> Option<(&str, &Value)> {
 impl Bound {
     /// The rule for the arguments of a tool.
     fn arguments(&mut self, tool: &Callable<'_>, rules: &mut Rules) -> String {
+        let room = rules.has_room();
         match compile(tool.schema, rules) {
+            Some(_) if !room => {
+                self.loose.insert(tool.name.to_owned());
+                any_object(rules)
+            }
             Some(compiled) => {
                 if !compiled.open.is_empty() {
                     self.open.insert(tool.name.to_owned(), compiled.open);
@@ -294,7 +299,7 @@ pub(super) fn reachable(lines: &[(String, String)]) -> String {
 }
 
 /// As llama.cpp writes a name into its grammars.
-pub(super) fn rule_name(name: &str) -> String {
+pub(crate) fn rule_name(name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {
         let kept = if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '-' };

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::listed::same;
 use super::schema::{Compiler, Impossible};
 
 /// How often a reference may lead to another at one place.
@@ -9,7 +10,8 @@ const LONGEST_CHAIN: usize = 32;
 
 /// Keywords that say nothing about the value.
 pub(super) fn is_note(key: &str) -> bool {
-    const NOTES: [&str; 15] = [
+    const NOTES: [&str; 16] = [
+        "id",
         "title",
         "description",
         "default",
@@ -40,8 +42,10 @@ impl Compiler<'_> {
         schema: &Map<String, Value>,
         chain: usize,
     ) -> Result<Map<String, Value>, Impossible> {
-        if chain > LONGEST_CHAIN {
-            return Err(Impossible);
+        if chain > LONGEST_CHAIN || !self.rules.works(parts(schema.values())) {
+            self.leave_open("more than can be followed");
+            let rest = schema.iter().filter(|(key, _)| *key != "$ref" && *key != "allOf");
+            return Ok(rest.map(|(key, value)| (key.clone(), value.clone())).collect());
         }
         let mut out = schema.clone();
         if let Some(Value::String(reference)) = out.remove("$ref") {
@@ -81,7 +85,13 @@ impl Compiler<'_> {
         if decoded.is_empty() || decoded.starts_with('/') {
             return self.root.pointer(&decoded).cloned();
         }
-        let named = |schema: &&Value| schema["$anchor"] == decoded.as_str();
+        // Older drafts write an anchor as an id.
+        let id = format!("#{decoded}");
+        let named = |schema: &&Value| {
+            schema["$anchor"] == decoded.as_str()
+                || schema["$id"] == id.as_str()
+                || schema["id"] == id.as_str()
+        };
         let definitions = ["$defs", "definitions"].iter().filter_map(|key| self.root.get(key)?.as_object());
         definitions.flat_map(Map::values).find(named).cloned()
     }
@@ -92,7 +102,18 @@ impl Compiler<'_> {
         mut first: Map<String, Value>,
         second: &Map<String, Value>,
     ) -> Result<Map<String, Value>, Impossible> {
-        for (key, theirs) in second {
+        let mut second = second.clone();
+        close(&first, &mut second);
+        close(&second, &mut first);
+        let apart = |one: &Map<String, Value>, other: &Map<String, Value>| {
+            let first_items =
+                one.contains_key("prefixItems") && one.get("prefixItems") != other.get("prefixItems");
+            first_items && other.contains_key("items")
+        };
+        if apart(&first, &second) || apart(&second, &first) {
+            self.leave_open("items");
+        }
+        for (key, theirs) in &second {
             let Some(ours) = first.get(key).cloned() else {
                 first.insert(key.clone(), theirs.clone());
                 continue;
@@ -130,9 +151,12 @@ impl Compiler<'_> {
             ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties", _, _) => {
                 Ok(if ours.as_f64() > theirs.as_f64() { theirs.clone() } else { ours })
             }
-            ("enum", Value::Array(ours), Value::Array(theirs)) => {
-                Ok(ours.iter().filter(|value| theirs.contains(value)).cloned().collect())
-            }
+            ("enum", Value::Array(ours), Value::Array(theirs)) => Ok(ours
+                .iter()
+                .filter(|value| theirs.iter().any(|other| same(value, other)))
+                .cloned()
+                .collect()),
+            ("const", _, _) if same(&ours, theirs) => Ok(ours),
             ("const", _, _) => Err(Impossible),
             ("type", _, _) => shared_types(&ours, theirs),
             ("items" | "additionalProperties" | "propertyNames", Value::Bool(false), _)
@@ -154,6 +178,33 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// What one schema says of other properties than its own holds for those that another declares.
+fn close(one: &Map<String, Value>, other: &mut Map<String, Value>) {
+    let Some(rest) = one.get("additionalProperties").filter(|rest| **rest != Value::Bool(true)) else {
+        return;
+    };
+    let own = one.get("properties").and_then(Value::as_object);
+    let declared = other.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, schema) in declared.into_iter().flatten() {
+        if !own.is_some_and(|own| own.contains_key(name)) {
+            *schema =
+                if *rest == Value::Bool(false) { rest.clone() } else { json!({ "allOf": [schema, rest] }) };
+        }
+    }
+}
+
+/// How many parts values have, as far as it is counted.
+fn parts<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
+    values
+        .map(|value| match value {
+            Value::Array(items) => 1 + parts(items.iter()),
+            Value::Object(fields) => 1 + parts(fields.values()),
+            Value::String(text) => 1 + text.len() / 64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        })
+        .sum()
 }
 
 fn shared_types(ours: &Value, theirs: &Value) -> Result<Value, Impossible> {

@@ -9,9 +9,15 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct Rules {
     bodies: Vec<(String, String)>,
     by_body: HashMap<String, String>,
-    #[cfg(test)]
     size: usize,
+    work: usize,
 }
+
+/// Parts of schemas that are looked at for one grammar, each as often as it is; what is beyond stays open. A schema of
+/// some lines can describe more than any machine can write down.
+const MOST_WORK: usize = 300_000;
+/// Bytes of a grammar: the sampler has to read it before the first token.
+const LARGEST: usize = 2_000_000;
 
 impl Rules {
     /// The rule with this body.
@@ -20,10 +26,7 @@ impl Rules {
             return name.clone();
         }
         let name = format!("lx{}", self.bodies.len());
-        #[cfg(test)]
-        {
-            self.size += body.len() + name.len();
-        }
+        self.size += body.len() + name.len();
         self.by_body.insert(body.clone(), name.clone());
         self.bodies.push((name.clone(), body));
         name
@@ -33,6 +36,17 @@ impl Rules {
     #[cfg(test)]
     pub(crate) fn size(&self) -> usize {
         self.size
+    }
+
+    /// Notes so much work. False when it has become too much.
+    pub(super) fn works(&mut self, parts: usize) -> bool {
+        self.work = self.work.saturating_add(parts);
+        self.work <= MOST_WORK && self.size <= LARGEST
+    }
+
+    /// Whether there is room for more.
+    pub(super) fn has_room(&self) -> bool {
+        self.work <= MOST_WORK && self.size <= LARGEST
     }
 
     /// All rules, one to a line.
@@ -89,11 +103,18 @@ pub(crate) fn class(ranges: &[(char, char)]) -> String {
 pub(crate) fn one_of(rules: &mut Rules, entries: &BTreeMap<String, String>) -> Option<String> {
     let entries: Vec<(&str, &str)> =
         entries.iter().map(|(text, then)| (text.as_str(), then.as_str())).collect();
-    (!entries.is_empty()).then(|| branch(rules, &entries))
+    (!entries.is_empty()).then(|| branch(rules, &entries, 0))
 }
 
+/// Texts share so many beginnings of one another at most.
+const DEEPEST: usize = 100;
+
 /// The entries are sorted, so those with the same beginning stand together.
-fn branch(rules: &mut Rules, entries: &[(&str, &str)]) -> String {
+fn branch(rules: &mut Rules, entries: &[(&str, &str)], depth: usize) -> String {
+    if depth == DEEPEST {
+        let one = |(text, then): &(&str, &str)| format!("{} {then}", literal(text));
+        return entries.iter().map(one).collect::<Vec<_>>().join(" | ");
+    }
     let mut choices = Vec::new();
     let mut at = 0;
     while let Some((text, then)) = entries.get(at) {
@@ -112,7 +133,7 @@ fn branch(rules: &mut Rules, entries: &[(&str, &str)]) -> String {
         let shared = shared_beginning(group);
         let rests: Vec<(&str, &str)> = group.iter().map(|(text, then)| (&text[shared..], *then)).collect();
         let beginning = literal(&text[..shared]);
-        let rest = branch(rules, &rests);
+        let rest = branch(rules, &rests, depth + 1);
         let rest = rules.add(rest);
         choices.push(format!("{beginning} {rest}"));
     }

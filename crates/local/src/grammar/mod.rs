@@ -10,6 +10,7 @@
 mod bind;
 mod flat;
 mod gbnf;
+mod listed;
 mod number;
 mod object;
 mod pattern;
@@ -17,7 +18,7 @@ mod schema;
 mod string;
 mod tagged;
 
-pub(crate) use bind::{Bound, bind, one_json_call, tagged_json_calls};
+pub(crate) use bind::{Bound, bind, one_json_call, rule_name, tagged_json_calls};
 pub(crate) use schema::for_value;
 pub(crate) use tagged::{TAGGED_ARGUMENT, bind_tagged, with_plain_types};
 

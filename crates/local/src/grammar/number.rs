@@ -13,13 +13,13 @@ const MOST_MULTIPLES: i128 = 300;
 
 /// Bounds of a number; an open one is not reached itself.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
+pub(super) struct Bounds {
     low: Option<(f64, bool)>,
     high: Option<(f64, bool)>,
 }
 
 impl Bounds {
-    fn of(schema: &Map<String, Value>) -> Self {
+    pub(super) fn of(schema: &Map<String, Value>) -> Self {
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
         let tighter = |closed: Option<f64>, open: Option<f64>, sign: f64| match (closed, open) {
             (Some(closed), Some(open)) if closed * sign > open * sign => Some((closed, false)),
@@ -38,6 +38,12 @@ impl Bounds {
             high = high.map(|(bound, _)| (bound, true));
         }
         Self { low, high }
+    }
+
+    /// Whether a number lies within.
+    pub(super) fn hold(self, number: f64) -> bool {
+        self.low.is_none_or(|(low, open)| number > low || (number == low && !open))
+            && self.high.is_none_or(|(high, open)| number < high || (number == high && !open))
     }
 
     fn whole(self) -> (i128, i128) {
@@ -121,7 +127,7 @@ impl Compiler<'_> {
         if choices.is_empty() { Err(Impossible) } else { Ok(self.rules.add(choices.join(" | "))) }
     }
 
-    fn any_integer(&mut self) -> String {
+    pub(super) fn any_integer(&mut self) -> String {
         self.rules.add("\"-\"? (\"0\" | [1-9] [0-9]{0,14})".to_owned())
     }
 

@@ -10,6 +10,21 @@ use super::schema::{Compiler, Impossible};
 /// How deep values are that a schema says nothing about.
 const DEEPEST_ANY: usize = 5;
 
+/// Fields that may stand, beyond which none is written: at each comma all that may follow are tried.
+const MOST_OPTIONAL: usize = 200;
+/// Letters of declared names, beyond which a name that is none of them is not told apart.
+const MOST_LETTERS: usize = 2000;
+/// The longest declared name that is told apart from others.
+const LONGEST_NAME: usize = 200;
+
+fn is_filled(list: Option<&Value>) -> bool {
+    list.and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+}
+
+fn may_not_be_empty(schema: &Map<String, Value>) -> bool {
+    schema.get("minProperties").and_then(Value::as_f64).is_some_and(|least| least >= 1.0)
+}
+
 /// A field that may or must stand.
 struct Field {
     rule: String,
@@ -23,6 +38,11 @@ impl Compiler<'_> {
         let extra = self.extra(schema)?;
         let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
         let most = schema.get("maxProperties").and_then(Value::as_u64);
+        // A rule for the names is not asked whether it takes those that are declared.
+        let named = !fields.is_empty() || schema.contains_key("patternProperties");
+        if named && schema.get("propertyNames").is_some_and(|names| *names != Value::Bool(true)) {
+            self.leave_open("propertyNames");
+        }
         let required = fields.iter().filter(|field| field.required).count() as u64;
         if most.is_some_and(|most| most < required.max(least)) {
             return Err(Impossible);
@@ -56,8 +76,13 @@ impl Compiler<'_> {
             .filter_map(Value::as_str)
             .collect();
         let mut out = Vec::new();
+        let mut optional = 0;
         for (name, property) in properties {
             let required = required.contains(name.as_str());
+            optional += usize::from(!required);
+            if !required && optional > MOST_OPTIONAL {
+                continue;
+            }
             match self.under(name, property) {
                 Ok(value) => out.push(Field { rule: self.field(name, &value), required }),
                 Err(Impossible) if required => return Err(Impossible),
@@ -94,7 +119,9 @@ impl Compiler<'_> {
         }
         let value = match schema.get("additionalProperties") {
             Some(Value::Bool(false)) => return Ok(None),
-            None if schema.contains_key("properties") || schema.contains_key("required") => return Ok(None),
+            None if !declared.is_empty() => return Ok(None),
+            None if is_filled(schema.get("required")) => return Ok(None),
+            None if schema.contains_key("properties") && !may_not_be_empty(schema) => return Ok(None),
             None | Some(Value::Bool(true)) => self.any(DEEPEST_ANY),
             Some(schema) => match self.under("*", schema) {
                 Ok(value) => value,
@@ -104,9 +131,6 @@ impl Compiler<'_> {
         let space = self.rules.space();
         let key = match schema.get("propertyNames") {
             Some(Value::Object(names)) => {
-                if !declared.is_empty() {
-                    self.leave_open("propertyNames");
-                }
                 let mut names = names.clone();
                 names.entry("type").or_insert_with(|| Value::String("string".to_owned()));
                 match self.under("*", &Value::Object(names)) {
@@ -116,7 +140,15 @@ impl Compiler<'_> {
             }
             Some(Value::Bool(false)) => return Ok(None),
             Some(_) | None if declared.is_empty() => self.any_string(),
-            Some(_) | None => self.other_key(&declared),
+            Some(_) | None => {
+                let letters: usize = declared.iter().map(|name| name.len()).sum();
+                if letters > MOST_LETTERS || declared.iter().any(|name| name.len() > LONGEST_NAME) {
+                    self.leave_open("additionalProperties");
+                    self.any_string()
+                } else {
+                    self.other_key(&declared)
+                }
+            }
         };
         Ok(Some(self.rules.add(format!("{key} \":\" {space} {value}"))))
     }

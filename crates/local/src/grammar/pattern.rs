@@ -21,10 +21,21 @@ pub(super) struct Held {
     pub(super) lengths: bool,
 }
 
+/// Longer expressions are not read.
+const LONGEST: usize = 4000;
+/// Places within an expression that a sampler may have to follow at once.
+const MOST_PLACES: u64 = 3000;
+
 /// Translates an expression, for strings that are so long.
 pub(super) fn translate(pattern: &str, least: u64, most: Option<u64>) -> Option<Held> {
+    if pattern.len() > LONGEST {
+        return None;
+    }
     let expression = ascii_classes(pattern)?;
     let parsed = ParserBuilder::new().nest_limit(60).build().parse(&expression).ok()?;
+    if places(&parsed)? > MOST_PLACES {
+        return None;
+    }
     let branches: Vec<&Hir> = match parsed.kind() {
         HirKind::Alternation(branches) => branches.iter().collect(),
         _ => vec![&parsed],
@@ -37,6 +48,26 @@ pub(super) fn translate(pattern: &str, least: u64, most: Option<u64>) -> Option<
     let lengths = least == 0 && most.is_none_or(|most| longest(&parsed).is_some_and(|length| length <= most));
     let bodies = branches.into_iter().map(anchored).collect::<Option<Vec<_>>>()?;
     Some(Held { body: bodies.join(" | "), lengths })
+}
+
+/// How many places of an expression can be reached with the same text, at most. None where a part that may be empty is
+/// repeated: llama.cpp refuses such a rule.
+fn places(hir: &Hir) -> Option<u64> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => Some(1),
+        HirKind::Capture(capture) => places(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(places).try_fold(0_u64, |sum, part| Some(sum.saturating_add(part?)))
+        }
+        HirKind::Repetition(repetition) => {
+            let once = repetition.max == Some(1);
+            if !once && repetition.sub.properties().minimum_len() == Some(0) {
+                return None;
+            }
+            let times = repetition.max.unwrap_or(repetition.min).max(repetition.min).clamp(1, MOST_TIMES);
+            Some(places(&repetition.sub)?.saturating_mul(u64::from(times)))
+        }
+    }
 }
 
 /// The most characters of a match, when both ends are anchored. (Bytes here, which are no fewer.)

@@ -1,10 +1,11 @@
 //! A rule for the values of a schema.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::gbnf::{Rules, literal, one_of};
+use super::gbnf::{Rules, literal};
+use super::listed::{has_type, same};
 
 /// How often references may lead on from one to the next: deeper values are not written.
 const DEEPEST_REFERENCE: usize = 12;
@@ -14,6 +15,8 @@ const DEEPEST_SCHEMA: usize = 64;
 const DEEPEST_ANY: usize = 5;
 /// More items than this are not written.
 const MOST_ITEMS: u64 = 400;
+/// More choices than this are followed at once by no sampler.
+const MOST_CHOICES: usize = 200;
 /// Keywords that a grammar cannot hold a value to.
 const OPEN: [&str; 13] = [
     "not",
@@ -114,6 +117,10 @@ impl<'a> Compiler<'a> {
             self.leave_open("a schema this deep");
             return Ok(self.any(1));
         }
+        if !self.rules.works(1) {
+            self.leave_open("more than can be followed");
+            return Ok(self.any_of(&declared_types(fields)));
+        }
         self.depth += 1;
         let out = self.referred(fields);
         self.depth -= 1;
@@ -129,7 +136,7 @@ impl<'a> Compiler<'a> {
         if self.reference_depth >= DEEPEST_REFERENCE {
             return Err(Impossible);
         }
-        let alone = fields.len() == 1;
+        let alone = fields.keys().all(|key| key == "$ref" || super::flat::is_note(key));
         let key = (reference.to_owned(), self.reference_depth);
         if let Some(known) = self.references.get(&key).filter(|_| alone) {
             return known.clone();
@@ -185,10 +192,21 @@ impl<'a> Compiler<'a> {
     ) -> Result<String, Impossible> {
         let mut beside = schema.clone();
         beside.remove(key);
+        let alone = beside.keys().all(|key| super::flat::is_note(key));
+        let only_typed = beside.keys().all(|key| key == "type" || super::flat::is_note(key));
+        if let Some(values) = listed(choices).filter(|_| only_typed) {
+            if key == "oneOf" && has_twice(&values) {
+                self.leave_open("oneOf");
+            }
+            return self.literals(&beside, &values);
+        }
+        if choices.len() > MOST_CHOICES {
+            self.leave_open(key);
+            return self.flat_value(&beside);
+        }
         if key == "oneOf" && !apart(choices) {
             self.leave_open("oneOf");
         }
-        let alone = beside.keys().all(|key| super::flat::is_note(key));
         let mut out = Vec::new();
         for choice in choices {
             let compiled = if alone { self.value(choice) } else { self.beside(&beside, choice) };
@@ -202,22 +220,9 @@ impl<'a> Compiler<'a> {
     }
 
     fn beside(&mut self, beside: &Map<String, Value>, choice: &Value) -> Result<String, Impossible> {
-        let both = json!({ "allOf": [beside, choice] });
-        self.value(&both)
-    }
-
-    /// Values that are listed, as far as they have the type.
-    fn literals(&mut self, schema: &Map<String, Value>, values: &[Value]) -> Result<String, Impossible> {
-        let types = declared_types(schema);
-        let allowed = schema.get("enum").and_then(Value::as_array);
-        let fits = |value: &&Value| {
-            (types.is_empty() || types.iter().any(|kind| has_type(value, kind)))
-                && allowed.is_none_or(|allowed| allowed.contains(value))
-        };
-        let entries: BTreeMap<String, String> =
-            values.iter().filter(fits).map(|value| (value.to_string(), String::new())).collect();
-        let choices = one_of(self.rules, &entries).ok_or(Impossible)?;
-        Ok(self.rules.add(choices))
+        let mut both = beside.clone();
+        both.insert("allOf".to_owned(), json!([choice]));
+        self.value(&Value::Object(both))
     }
 
     fn of_type(&mut self, kind: &str, schema: &Map<String, Value>) -> Result<String, Impossible> {
@@ -243,9 +248,15 @@ impl<'a> Compiler<'a> {
         if most.is_some_and(|most| most < least) {
             return Err(Impossible);
         }
-        let first = schema.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
+        // Older drafts write the first items as a list of `items`.
         let every = Value::Bool(true);
-        let rest = schema.get("items").unwrap_or(&every);
+        let (first, rest) = match (schema.get("prefixItems"), schema.get("items")) {
+            (None, Some(Value::Array(first))) => {
+                (first.clone(), schema.get("additionalItems").unwrap_or(&every))
+            }
+            (Some(Value::Array(first)), rest) => (first.clone(), rest.unwrap_or(&every)),
+            (_, rest) => (Vec::new(), rest.unwrap_or(&every)),
+        };
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) && most != Some(1) {
             if let Some(rule) = self.subset(rest, least, most).filter(|_| first.is_empty()) {
                 return Ok(rule);
@@ -258,9 +269,16 @@ impl<'a> Compiler<'a> {
         }
         // A tuple: written up to the least length, or whole.
         let count = (least.max(1).max(first.len() as u64)).min(most.unwrap_or(u64::MAX)) as usize;
+        if least > DEEPEST_SCHEMA as u64 {
+            self.leave_open("minItems");
+        }
         let mut items = Vec::new();
         for place in 0..count.min(DEEPEST_SCHEMA) {
-            items.push(self.value(first.get(place).unwrap_or(rest))?);
+            match self.value(first.get(place).unwrap_or(rest)) {
+                Ok(item) => items.push(item),
+                Err(Impossible) if place as u64 >= least => break,
+                Err(Impossible) => return Err(Impossible),
+            }
         }
         Ok(self.rules.add(format!("\"[\" {space} {} {space} \"]\"", items.join(&format!(" \",\" {space} ")))))
     }
@@ -293,7 +311,15 @@ impl<'a> Compiler<'a> {
 
     /// Some of the listed values, each once, in their order: all that a grammar can do for unique items.
     fn subset(&mut self, items: &Value, least: u64, most: Option<u64>) -> Option<String> {
-        let values = items.get("enum")?.as_array()?.clone();
+        let only_listed = |key: &String| key == "enum" || super::flat::is_note(key);
+        let mut values: Vec<Value> = Vec::new();
+        for value in items.as_object()?.get("enum")?.as_array()? {
+            let known = values.len() > DEEPEST_SCHEMA || values.iter().any(|other| same(other, value));
+            values.extend((!known).then(|| value.clone()));
+        }
+        if !items.as_object()?.keys().all(only_listed) {
+            return None;
+        }
         let enough = most.is_none_or(|most| most >= values.len() as u64);
         if least > 1 || !enough || values.len() > DEEPEST_SCHEMA {
             return None;
@@ -328,9 +354,33 @@ impl<'a> Compiler<'a> {
             return self.rules.add(scalars);
         }
         let (object, space) = (self.any_object(depth - 1), self.rules.space());
-        let item = self.any(depth - 1);
-        let list = self.rules.add(format!("\"[\" {space} ({item} (\",\" {space} {item})*)? {space} \"]\""));
+        let list = self.any_list(depth - 1, &space);
         self.rules.add(format!("{scalars} | {object} | {list}"))
+    }
+
+    fn any_list(&mut self, depth: usize, space: &str) -> String {
+        let item = self.any(depth);
+        self.rules.add(format!("\"[\" {space} ({item} (\",\" {space} {item})*)? {space} \"]\""))
+    }
+
+    /// Any value of these types.
+    fn any_of(&mut self, kinds: &[&str]) -> String {
+        let space = self.rules.space();
+        let of = |kind: &&str| match *kind {
+            "object" => self.any_object(1),
+            "array" => self.any_list(1, &space),
+            "string" => self.any_string(),
+            "integer" => self.any_integer(),
+            "number" => self.any_number(),
+            "boolean" => self.rules.add("\"true\" | \"false\"".to_owned()),
+            _ => self.rules.add("\"null\"".to_owned()),
+        };
+        let choices: Vec<String> = kinds.iter().map(of).collect();
+        match choices.as_slice() {
+            [] => self.any(1),
+            [one] => one.clone(),
+            several => self.rules.add(several.join(" | ")),
+        }
     }
 
     pub(super) fn any_object(&mut self, depth: usize) -> String {
@@ -353,6 +403,28 @@ impl<'a> Compiler<'a> {
         self.place.pop();
         out
     }
+}
+
+/// The values, where each choice is nothing but a list of them.
+fn listed(choices: &[Value]) -> Option<Vec<Value>> {
+    let of = |choice: &Value| {
+        let fields = choice.as_object()?;
+        let told = |key: &&String| !super::flat::is_note(key) && *key != "type";
+        let [key] = fields.keys().filter(told).collect::<Vec<_>>()[..] else { return None };
+        let values = match (key.as_str(), &fields[key]) {
+            ("const", value) => vec![value.clone()],
+            ("enum", Value::Array(values)) => values.clone(),
+            _ => return None,
+        };
+        let types = declared_types(fields);
+        let fits = |value: &Value| types.is_empty() || types.iter().any(|kind| has_type(value, kind));
+        Some(values.into_iter().filter(fits).collect::<Vec<_>>())
+    };
+    choices.iter().map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
+}
+
+fn has_twice(values: &[Value]) -> bool {
+    values.iter().enumerate().any(|(place, value)| values[..place].iter().any(|other| same(value, other)))
 }
 
 /// Whether no value can fit two of the choices: their types differ, or a required property has other values.
@@ -387,7 +459,7 @@ fn apart(choices: &[Value]) -> bool {
     })
 }
 
-fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
+pub(super) fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -422,18 +494,4 @@ pub(super) fn types_of(schema: &Map<String, Value>) -> Vec<&str> {
     }
     let about = |(_, keys): &&(&'static str, &[&str])| keys.iter().any(|key| schema.contains_key(*key));
     ABOUT.iter().filter(about).map(|(kind, _)| *kind).take(1).collect()
-}
-
-fn has_type(value: &Value, kind: &str) -> bool {
-    match value {
-        Value::Null => kind == "null",
-        Value::Bool(_) => kind == "boolean",
-        Value::String(_) => kind == "string",
-        Value::Array(_) => kind == "array",
-        Value::Object(_) => kind == "object",
-        Value::Number(number) => {
-            let whole = number.as_f64().is_some_and(|number| number.fract() == 0.0);
-            kind == "number" || (kind == "integer" && whole)
-        }
-    }
 }

@@ -45,6 +45,9 @@ impl Compiler<'_> {
                     if bounded && !held.lengths {
                         self.leave_open("the length of a pattern");
                     }
+                    if schema.contains_key("format") {
+                        self.leave_open("format");
+                    }
                     let letter = self.letter();
                     let body = held.body.replace(pattern::ANY, &letter);
                     return Ok(self.rules.add(format!("\"\\\"\" ({body}) \"\\\"\"")));
@@ -104,8 +107,9 @@ impl Compiler<'_> {
             Some(most) => {
                 // The last block may end early, so it stands last; a few characters less than allowed are lost.
                 let block = self.rules.add(format!("{letter}{{{BLOCK}}}"));
-                let part = self.rules.add(format!("{letter}{{0,{}}}", BLOCK - 1));
-                let blocks = ((most - least.min(most)) / BLOCK).saturating_sub(1).min(BLOCK);
+                let rest = most - least.min(most);
+                let part = self.rules.add(format!("{letter}{{0,{}}}", rest.min(BLOCK - 1)));
+                let blocks = (rest / BLOCK).saturating_sub(1).min(BLOCK);
                 let first = if least > 0 { format!("{letter}{{{least}}} ") } else { String::new() };
                 format!("{first}{block}{{0,{blocks}}} {part}")
             }
