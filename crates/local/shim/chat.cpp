@@ -36,6 +36,7 @@ common_json describe(const common_chat_params & params) {
     out["generation_prompt"]   = params.generation_prompt;
     out["grammar"]             = params.grammar;
     out["grammar_lazy"]        = params.grammar_lazy;
+    out["triggers"]            = params.grammar_triggers.size();
     out["supports_thinking"]   = params.supports_thinking;
     out["thinking_start_tag"]  = params.thinking_start_tag;
     out["thinking_end_tags"]   = params.thinking_end_tags;

@@ -73,6 +73,32 @@ void add_thinking(const llama_vocab * vocab, const common_chat_params & params, 
     out.reasoning_budget_forced = out.reasoning_budget_end.front();
 }
 
+std::string trimmed(const std::string & text) {
+    const char * space = " \t\r\n";
+    size_t       from  = text.find_first_not_of(space);
+    return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(space) - from + 1);
+}
+
+// The end of the prompt as the budget is to see it. Without white space behind the tag with which thinking begins: a
+// budget of nothing would take it for the end of the thought. Nothing where the thought has ended already: with a
+// tag that is written in several tokens it would be ended again.
+std::string seen_by_budget(const common_chat_params & params) {
+    const std::string & prompt = params.generation_prompt;
+    const std::string & tag    = params.thinking_start_tag;
+    size_t              at     = tag.empty() ? std::string::npos : prompt.rfind(tag);
+    if (at == std::string::npos) {
+        return prompt;
+    }
+    size_t end = at + tag.size();
+    for (const auto & other : params.thinking_end_tags) {
+        std::string close = trimmed(other);
+        if (!close.empty() && prompt.find(close, end) != std::string::npos) {
+            return "";
+        }
+    }
+    return trimmed(prompt.substr(end)).empty() ? prompt.substr(0, end) : prompt;
+}
+
 // How far back tokens are counted that stand in the reply.
 const int32_t WHOLE_REPLY = 16384;
 
@@ -138,7 +164,8 @@ lectern_sampler * lectern_sampler_new(const llama_model * model, const lectern_f
         } else if (format != nullptr) {
             add_grammar(vocab, format->params, given, params);
             if (params.grammar_lazy || given.value("root", "").empty()) {
-                params.generation_prompt = format->params.generation_prompt;
+                params.generation_prompt =
+                    params.reasoning_budget_tokens >= 0 ? seen_by_budget(format->params) : format->params.generation_prompt;
                 add_thinking(vocab, format->params, params);
             }
         }

@@ -3,20 +3,27 @@
 //! Invariant: pure; what was given out is never taken back.
 
 use std::mem::take;
+use std::sync::Arc;
 
 use lectern_core::{Delta, ToolCallId, ToolName};
+use serde_json::{Map, Value};
 
 use crate::messages::{Form, Spoken};
+use crate::names::Names;
 use crate::prompted::{FreeText, FreeTextPiece, TextCall, parse_free_text};
 use crate::protocol::Piece;
 
 /// Makes deltas out of pieces.
 pub(crate) struct Deltas {
     reader: Reader,
+    /// Names by which tools may be called.
     tools: Vec<String>,
+    names: Arc<Names>,
     spoken: Spoken,
     /// Of the native calls: their place among all calls.
     native: Vec<u32>,
+    /// Arguments that the model knows by other names wait until they are whole, with the place of their call.
+    renamed: Option<(u32, String)>,
 }
 
 /// What happens to text.
@@ -31,14 +38,17 @@ enum Reader {
 
 impl Deltas {
     /// For a reply in which these tools may be called.
-    pub(crate) fn new(form: Form, tools: Vec<String>) -> Self {
+    pub(crate) fn new(form: Form, tools: Vec<String>, names: Arc<Names>) -> Self {
+        // A model that is told an alias may have read the true name elsewhere.
+        let aliases: Vec<String> = tools.iter().map(|tool| names.alias(tool).to_owned()).collect();
+        let tools: Vec<String> = tools.into_iter().chain(aliases).collect();
         let free = || FreeText::new(tools.iter().cloned());
         let reader = match form {
             _ if tools.is_empty() => Reader::Plain,
             Form::Prompted(_) => Reader::Prompted(free()),
             Form::Native => Reader::Rescue { free: free(), held: String::new(), calls: Vec::new() },
         };
-        Self { reader, tools, spoken: Spoken::default(), native: Vec::new() }
+        Self { reader, tools, names, spoken: Spoken::default(), native: Vec::new(), renamed: None }
     }
 
     /// What the reply said so far.
@@ -57,7 +67,7 @@ impl Deltas {
             }
             Piece::Call { index, name } => {
                 self.release(&mut out);
-                let place = self.start(name, &mut out);
+                let place = self.start(&name, &mut out);
                 debug_assert_eq!(index as usize, self.native.len(), "native calls come in order");
                 self.native.push(place);
             }
@@ -73,6 +83,7 @@ impl Deltas {
     /// The end of the reply, with what the template's parser could not read.
     pub(crate) fn finish(&mut self, unread: Option<&str>) -> Vec<Delta> {
         let mut out = Vec::new();
+        self.tell_renamed(&mut out);
         match std::mem::replace(&mut self.reader, Reader::Plain) {
             Reader::Plain => {}
             Reader::Prompted(mut free) => {
@@ -156,11 +167,14 @@ impl Deltas {
     }
 
     fn whole_call(&mut self, call: TextCall, out: &mut Vec<Delta>) {
-        let place = self.start(call.name, out);
-        self.arguments(place, serde_json::Value::Object(call.arguments).to_string(), out);
+        let place = self.start(&call.name, out);
+        self.arguments(place, Value::Object(call.arguments).to_string(), out);
+        self.tell_renamed(out);
     }
 
-    fn start(&mut self, name: String, out: &mut Vec<Delta>) -> u32 {
+    fn start(&mut self, name: &str, out: &mut Vec<Delta>) -> u32 {
+        self.tell_renamed(out);
+        let name = self.names.tool(name).to_owned();
         let index = u32::try_from(self.spoken.calls.len()).unwrap_or(u32::MAX);
         self.spoken.calls.push((name.clone(), String::new()));
         out.push(Delta::ToolCallStarted {
@@ -173,6 +187,27 @@ impl Deltas {
     }
 
     fn arguments(&mut self, index: u32, fragment: String, out: &mut Vec<Delta>) {
+        let tool = self.spoken.calls.get(index as usize).map(|(name, _)| name.as_str());
+        if tool.is_some_and(|tool| self.names.renames(tool)) {
+            let (_, waiting) = self.renamed.get_or_insert_with(|| (index, String::new()));
+            waiting.push_str(&fragment);
+        } else {
+            self.told(index, fragment, out);
+        }
+    }
+
+    /// Gives out arguments that were waiting, by their true names. What is no object is left to the core to refuse.
+    fn tell_renamed(&mut self, out: &mut Vec<Delta>) {
+        let Some((index, text)) = self.renamed.take() else { return };
+        let tool = self.spoken.calls.get(index as usize).map(|(name, _)| name.clone()).unwrap_or_default();
+        let text = match serde_json::from_str::<Map<String, Value>>(&text) {
+            Ok(arguments) => Value::Object(self.names.read(&tool, arguments)).to_string(),
+            Err(_) => text,
+        };
+        self.told(index, text, out);
+    }
+
+    fn told(&mut self, index: u32, fragment: String, out: &mut Vec<Delta>) {
         if let Some((_, arguments)) = self.spoken.calls.get_mut(index as usize) {
             arguments.push_str(&fragment);
         }
@@ -197,7 +232,7 @@ mod tests {
     use crate::format::CallForm;
 
     fn run(form: Form, texts: &[&str]) -> (Vec<String>, Spoken) {
-        let mut deltas = Deltas::new(form, vec!["search".into(), "now".into()]);
+        let mut deltas = Deltas::new(form, vec!["search".into(), "now".into()], Arc::default());
         let mut said: Vec<String> = Vec::new();
         let mut note = |deltas: Vec<Delta>| {
             said.extend(deltas.into_iter().filter_map(|delta| match delta {
@@ -235,9 +270,9 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_kept() {
-        let mut deltas = Deltas::new(Form::Native, vec!["search".into()]);
+        let mut deltas = Deltas::new(Form::Native, vec!["search".into()], Arc::default());
         assert_eq!(deltas.finish(Some("<odd>text")), [Delta::Text("<odd>text".into())]);
-        let mut deltas = Deltas::new(Form::Native, vec!["search".into()]);
+        let mut deltas = Deltas::new(Form::Native, vec!["search".into()], Arc::default());
         let rescued = deltas.finish(Some("<tool_call>{\"name\": \"nothing\"}</tool_call>"));
         assert!(matches!(&rescued[0], Delta::ToolCallStarted { tool, .. } if tool.as_str() == "nothing"));
     }

@@ -13,6 +13,7 @@ pub mod measure;
 pub mod memory;
 mod messages;
 mod model;
+mod names;
 mod native;
 mod parse;
 pub mod prompted;

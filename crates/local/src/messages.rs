@@ -7,11 +7,12 @@ use lectern_core::{
     AssistantMessage, ChatRequest, Message, Part, ToolCall, ToolOutcome, ToolPlacement, ToolResult, ToolSpec,
     UserMessage,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::format::CallForm;
 use crate::images::in_text;
+use crate::names::Names;
 use crate::prompted::{instructions, written_calls};
 
 /// How tools are brought to the model in this request.
@@ -23,15 +24,33 @@ pub(crate) enum Form {
     Prompted(CallForm),
 }
 
+/// Deeper parts of a schema are left out: neither the worker nor any reader of a prompt takes more.
+const DEEPEST_SCHEMA: usize = 100;
+
+/// A schema as the worker can read it: what lies deeper than that may be anything.
+pub(crate) fn readable(mut schema: Value) -> Value {
+    cut_off(&mut schema, DEEPEST_SCHEMA);
+    schema
+}
+
+fn cut_off(value: &mut Value, left: usize) {
+    match value {
+        Value::Array(_) | Value::Object(_) if left == 0 => *value = json!({}),
+        Value::Array(items) => items.iter_mut().for_each(|item| cut_off(item, left - 1)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| cut_off(field, left - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Tools in OpenAI's shape.
-pub(crate) fn tools_of(specs: &[ToolSpec]) -> Vec<Value> {
+pub(crate) fn tools_of(specs: &[ToolSpec], names: &Names) -> Vec<Value> {
     let one = |spec: &ToolSpec| {
         json!({
             "type": "function",
             "function": {
-                "name": spec.name.as_str(),
+                "name": names.alias(spec.name.as_str()),
                 "description": spec.description,
-                "parameters": spec.input_schema,
+                "parameters": readable(names.schema(spec.name.as_str(), &spec.input_schema)),
             },
         })
     };
@@ -43,9 +62,9 @@ pub(crate) fn tools_of(specs: &[ToolSpec]) -> Vec<Value> {
 /// What changes from request to request is written into the last user message: its question stands first, so that
 /// the evaluated history stays good up to there. In the next turn that message has become history and is written
 /// without it; what follows it is then evaluated once more, and nothing before it.
-pub(crate) fn messages_of(request: &ChatRequest, form: Form, sees: bool) -> Vec<Value> {
+pub(crate) fn messages_of(request: &ChatRequest, form: Form, sees: bool, names: &Names) -> Vec<Value> {
     let mut out = Vec::new();
-    let described = described_tools(request, form);
+    let described = described_tools(request, form, names);
     let (before, last) = match request.tool_placement {
         ToolPlacement::System => (described, None),
         ToolPlacement::LastUser => (None, described),
@@ -67,9 +86,9 @@ pub(crate) fn messages_of(request: &ChatRequest, form: Form, sees: bool) -> Vec<
                 }
                 json!({ "role": "user", "content": text })
             }
-            (Message::Assistant(assistant), Form::Native) => native_reply(assistant, &mut ids),
-            (Message::Assistant(assistant), Form::Prompted(form)) => prompted_reply(assistant, form),
-            (Message::Tool(result), Form::Native) => native_result(result, &mut ids),
+            (Message::Assistant(assistant), Form::Native) => native_reply(assistant, &mut ids, names),
+            (Message::Assistant(assistant), Form::Prompted(form)) => prompted_reply(assistant, form, names),
+            (Message::Tool(result), Form::Native) => native_result(result, &mut ids, names),
             (Message::Tool(result), Form::Prompted(_)) => prompted_result(result),
         };
         push(&mut out, value, form);
@@ -78,10 +97,10 @@ pub(crate) fn messages_of(request: &ChatRequest, form: Form, sees: bool) -> Vec<
 }
 
 /// The tools in our words, for a model whose template has none.
-fn described_tools(request: &ChatRequest, form: Form) -> Option<String> {
+fn described_tools(request: &ChatRequest, form: Form, names: &Names) -> Option<String> {
     match form {
         Form::Prompted(form) if !request.tools.is_empty() => {
-            Some(instructions(&tools_of(&request.tools), form))
+            Some(instructions(&tools_of(&request.tools, names), form))
         }
         Form::Prompted(_) | Form::Native => None,
     }
@@ -123,7 +142,7 @@ fn user_text(user: &UserMessage, sees: bool) -> String {
     }
 }
 
-fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {
+fn native_reply(reply: &AssistantMessage, ids: &mut CallIds, names: &Names) -> Value {
     let mut out = json!({ "role": "assistant", "content": reply.text() });
     let thinking = thinking_of(reply);
     if !thinking.is_empty() {
@@ -131,10 +150,11 @@ fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {
     }
     if reply.has_tool_calls() {
         let one = |call: &ToolCall| {
+            let arguments = names.written(call.tool.as_str(), &call.arguments);
             json!({
                 "id": ids.short(call.id.as_str()),
                 "type": "function",
-                "function": { "name": call.tool.as_str(), "arguments": arguments_text(call) },
+                "function": { "name": names.alias(call.tool.as_str()), "arguments": arguments_text(&arguments) },
             })
         };
         out["tool_calls"] = reply.tool_calls().map(one).collect();
@@ -143,27 +163,32 @@ fn native_reply(reply: &AssistantMessage, ids: &mut CallIds) -> Value {
 }
 
 /// Malformed arguments are shown as an empty object: templates parse them. The result says what was wrong.
-fn arguments_text(call: &ToolCall) -> String {
-    Value::Object(call.arguments.clone()).to_string()
+fn arguments_text(arguments: &Map<String, Value>) -> String {
+    Value::Object(arguments.clone()).to_string()
 }
 
-fn prompted_reply(reply: &AssistantMessage, form: CallForm) -> Value {
+fn prompted_reply(reply: &AssistantMessage, form: CallForm, names: &Names) -> Value {
     let mut text = reply.text();
-    let calls: Vec<_> = reply.tool_calls().map(|call| (call.tool.as_str(), &call.arguments)).collect();
+    let written = |call: &ToolCall| {
+        let name = call.tool.as_str();
+        (names.alias(name).to_owned(), names.written(name, &call.arguments))
+    };
+    let calls: Vec<_> = reply.tool_calls().map(written).collect();
     if !calls.is_empty() {
         if !text.is_empty() {
             text.push('\n');
         }
+        let calls: Vec<_> = calls.iter().map(|(name, arguments)| (name.as_str(), arguments)).collect();
         text.push_str(&written_calls(&calls, form));
     }
     with_raw(json!({ "role": "assistant", "content": text }), reply)
 }
 
-fn native_result(result: &ToolResult, ids: &mut CallIds) -> Value {
+fn native_result(result: &ToolResult, ids: &mut CallIds, names: &Names) -> Value {
     json!({
         "role": "tool",
         "tool_call_id": ids.short(result.call.as_str()),
-        "name": result.tool.as_str(),
+        "name": names.alias(result.tool.as_str()),
         "content": result_text(result),
     })
 }
@@ -241,7 +266,7 @@ pub(crate) struct Spoken {
 impl Spoken {
     fn of(reply: &AssistantMessage) -> Self {
         let written = |call: &ToolCall| {
-            (call.tool.0.clone(), call.malformed.clone().unwrap_or_else(|| arguments_text(call)))
+            (call.tool.0.clone(), call.malformed.clone().unwrap_or_else(|| arguments_text(&call.arguments)))
         };
         Self {
             text: text_of(&reply.parts),

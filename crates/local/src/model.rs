@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::child::{Child, WorkerCommand};
 use crate::format::FormatOptions;
 use crate::gguf::{ModelFileError, USUAL_CONTEXT, projector_beside, read_projector};
+use crate::names::Writing;
 use crate::protocol::{Misbehaviour, Request};
 use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
@@ -58,6 +59,7 @@ struct Shared {
     cache: CacheOptions,
     projector: Option<PathBuf>,
     tools: ToolSupport,
+    writing: Writing,
     worker: Mutex<Worker>,
     /// What is read ahead. A std mutex: nothing awaits while it is held.
     ahead: std::sync::Mutex<ahead::Reading>,
@@ -106,6 +108,7 @@ impl LocalModel {
             cache: options.cache,
             projector,
             tools: file.tools,
+            writing: file.writing,
             worker: Mutex::new(Worker { child: Some(child), loaded: false }),
             ahead: std::sync::Mutex::default(),
             retired: CancellationToken::new(),

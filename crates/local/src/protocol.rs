@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::format::FormatOptions;
 use crate::images::Image;
 use crate::measure::{Device, Measure};
+use crate::names::Writing;
 use crate::parse::ParsedText;
 use crate::saved::CacheOptions;
 use crate::speed::SpeedOptions;
@@ -198,7 +199,14 @@ pub(crate) enum Event {
     /// The reply is whole.
     Done(Box<Done>),
     /// What a template can do.
-    Described { job: u64, tools: bool, parallel: bool, thinking: bool },
+    Described {
+        job: u64,
+        tools: bool,
+        parallel: bool,
+        thinking: bool,
+        /// How calls in the template's own form write their arguments.
+        writing: Writing,
+    },
     /// A parsed text.
     Parsed { job: u64, message: ParsedText },
     /// Tokens and how they read.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::child::{Child, WorkerCommand};
 use crate::gguf::{FileFault, ModelFileError, ModelFileInfo, read_info};
+use crate::names::Writing;
 use crate::parse::{ParseError, ParsedText};
 use crate::protocol::{Event, Parse, Request, TemplateSource};
 
@@ -35,6 +36,9 @@ pub struct Inspection {
     /// Why the template cannot be used, when it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_error: Option<String>,
+    /// How calls in the template's own form write their arguments.
+    #[serde(skip)]
+    pub(crate) writing: Writing,
 }
 
 /// Looks at a model file: header first, then its template, in a worker.
@@ -62,14 +66,15 @@ pub(crate) async fn inspect_with(
         parallel_calls: false,
         thinking: false,
         template_error: None,
+        writing: Writing::Json,
     };
     let Some(template) = template else { return Ok((out, child)) };
     let job = child.next_job();
     child.send(&Request::Describe { job, template: TemplateSource::Text(template) }).await;
     match child.event_of(job).await {
-        Some(Event::Described { tools, parallel, thinking, .. }) => {
+        Some(Event::Described { tools, parallel, thinking, writing, .. }) => {
             out.tools = if tools { ToolSupport::Native } else { ToolSupport::Prompted };
-            (out.parallel_calls, out.thinking) = (parallel, thinking);
+            (out.parallel_calls, out.thinking, out.writing) = (parallel, thinking, writing);
         }
         Some(Event::Failed { error, .. }) => out.template_error = Some(error.to_string()),
         Some(_) => {}

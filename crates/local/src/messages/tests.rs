@@ -46,8 +46,19 @@ fn history() -> Vec<Message> {
 }
 
 #[test]
+fn a_schema_that_is_too_deep_still_reaches_the_worker() {
+    let deep = (0..400).fold(json!({}), |inner, _| json!({ "type": "array", "items": inner }));
+    let schema = readable(json!({ "type": "object", "properties": { "a": deep }, "required": ["a"] }));
+    let line = json!({ "tools": [{ "function": { "parameters": schema } }] }).to_string();
+    assert!(serde_json::from_str::<Value>(&line).is_ok());
+    assert_eq!(schema["required"], json!(["a"]));
+    let flat = json!({ "type": "object", "properties": { "a": { "enum": [[1, { "b": null }]] } } });
+    assert_eq!(readable(flat.clone()), flat);
+}
+
+#[test]
 fn native_messages_keep_calls_and_results_apart() {
-    let messages = messages_of(&request(history()), Form::Native, false);
+    let messages = messages_of(&request(history()), Form::Native, false, &Names::default());
     assert_eq!(messages[0], json!({"role": "system", "content": "Be kind."}));
     assert_eq!(messages[2]["reasoning_content"], "hm");
     assert_eq!(messages[2]["tool_calls"][0]["id"], "call00000");
@@ -62,7 +73,7 @@ fn native_messages_keep_calls_and_results_apart() {
 fn prompted_messages_take_turns() {
     let mut history = history();
     history.push(Message::User(UserMessage::text("And?")));
-    let messages = messages_of(&request(history), Form::Prompted(CallForm::Json), false);
+    let messages = messages_of(&request(history), Form::Prompted(CallForm::Json), false, &Names::default());
     let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert!(messages[2]["content"].as_str().unwrap().ends_with("</tool_call>"));
@@ -79,9 +90,9 @@ fn the_raw_text_goes_along_until_the_reply_is_changed() {
     let mut history = history();
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };
     reply.provider_data = Some(provider_data("raw!", &spoken, &[]));
-    let messages = messages_of(&request(history.clone()), Form::Native, false);
+    let messages = messages_of(&request(history.clone()), Form::Native, false, &Names::default());
     assert_eq!(messages[2]["raw"], "raw!");
     let Message::Assistant(reply) = &mut history[1] else { unreachable!() };
     reply.parts.remove(1);
-    assert_eq!(messages_of(&request(history), Form::Native, false)[2].get("raw"), None);
+    assert_eq!(messages_of(&request(history), Form::Native, false, &Names::default())[2].get("raw"), None);
 }

@@ -119,6 +119,8 @@ pub(crate) struct Applied {
     pub(crate) generation_prompt: String,
     /// GBNF, or empty.
     pub(crate) grammar: String,
+    /// How many texts or tokens begin that grammar, where it waits for the beginning of a call.
+    pub(crate) triggers: usize,
     /// How reasoning begins; empty when the template knows none.
     pub(crate) thinking_start_tag: String,
     /// How it may end.

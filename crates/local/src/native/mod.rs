@@ -10,6 +10,8 @@ mod context;
 mod ffi;
 mod log;
 mod sampler;
+#[cfg(test)]
+pub(crate) mod samples;
 #[cfg(feature = "vision")]
 mod sight;
 

@@ -10,11 +10,13 @@ use serde_json::{Value, json};
 use super::prompt::{Force, Prompt, Renderer};
 use super::schemas::{Detail, with_detail};
 use crate::grammar::{bind, bind_tagged, one_json_call, tagged_json_calls, with_plain_types};
-use crate::native::{Applied, Format};
+use crate::names::Writing;
+use crate::native::{Applied, Format, Templates};
 use crate::protocol::{Choice, Generate, WorkerError};
 
 /// How a call begins in formats that are nothing but JSON: at the start of the reply.
-const JSON_CALL: &str = r#"^\s*(\{\s*"(?:name|type)"\s*:)"#;
+/// Llama's tag may stand before it, as a token or as text.
+const JSON_CALL: &str = r#"^\s*(?:<\|python_tag\|>\s*)?(\{\s*"(?:name|type)"\s*:)"#;
 
 impl Renderer<'_> {
     /// Holds the reply to a call. The prompt itself stays as it is, with all tools.
@@ -75,15 +77,17 @@ impl Renderer<'_> {
         let tools = with_detail(&request.tools, detail);
         let stubs = with_stubs(&tools);
         let (lazy, format) = self.apply(&body(&stubs, "auto"))?;
-        if let Some(bound) = bind(&lazy.grammar, &tools) {
+        // A grammar that nothing begins would wait for ever.
+        let begins = lazy.triggers > 0;
+        if let Some(bound) = bind(&lazy.grammar, &tools).filter(|_| begins) {
             prompt.hold(bound);
             self.take_format(prompt, &lazy, format);
             return Ok(());
         }
-        if lazy.grammar.is_empty() {
+        if !begins {
             // The template tells no beginning of a call apart from text; its calls are JSON at the start.
             let (strict, _) = self.apply(&body(&stubs, "required"))?;
-            if let (Some(bound), Some(rule)) = (bind(&strict.grammar, &tools), call_rule(&strict, &strict)) {
+            if let (Some(bound), Some(rule)) = (bind(&strict.grammar, &tools), call_rule(&lazy, &strict)) {
                 prompt.hold(bound);
                 (prompt.lazy_root, prompt.trigger) = (Some(rule), Some(JSON_CALL.to_owned()));
                 self.take_format(prompt, &lazy, format);
@@ -120,6 +124,22 @@ impl Renderer<'_> {
     fn take_format(&self, prompt: &mut Prompt, applied: &Applied, format: Format) {
         prompt.preserved = self.single_tokens(&applied.preserved_tokens);
         (prompt.format, prompt.stops) = (format, applied.additional_stops.clone());
+    }
+}
+
+/// How calls in the form of a template write their arguments: seen by what llama.cpp makes a rule for.
+pub(crate) fn writing(templates: &Templates) -> Writing {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+    let function = json!({ "name": "probe", "description": "", "parameters": schema });
+    let body = json!({
+        "messages": [{ "role": "user", "content": "Hello" }],
+        "tools": [{ "type": "function", "function": function }],
+        "tool_choice": "required",
+    });
+    match templates.apply(&body) {
+        Ok((applied, _)) if applied.grammar.contains("tool-probe-schema ::=") => Writing::Json,
+        Ok(_) => Writing::Apart,
+        Err(_) => Writing::Json,
     }
 }
 
@@ -181,55 +201,44 @@ pub(super) fn call_rule(lazy: &Applied, strict: &Applied) -> Option<String> {
     rules.filter(is_name).filter(defined).min_by_key(|rule| rule.len()).map(str::to_owned)
 }
 
+/// Whether calls that the model makes by itself are held to our rules.
+#[cfg(test)]
+pub(super) fn is_held(source: &str) -> Option<bool> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "text": { "type": "string" },
+            "kind": { "enum": ["a", "b"] },
+            "n": { "type": "integer", "maximum": 9, "minimum": 2 },
+            "list": { "type": "array", "items": { "type": "string" } },
+        },
+        "required": ["kind"],
+    });
+    let function = json!({ "name": "notes__find", "description": "Finds", "parameters": schema });
+    let tools = [json!({ "type": "function", "function": function })];
+    let templates = Templates::of_text(source, "", "").ok()?;
+    let grammar = |tools: &[Value], choice: &str| {
+        let messages = json!([{ "role": "user", "content": "Hello" }]);
+        let body = json!({ "messages": messages, "tools": tools, "tool_choice": choice });
+        templates.apply(&body).ok().map(|(applied, _)| applied.grammar)
+    };
+    let stubs = with_stubs(&tools);
+    let native = grammar(&stubs, "auto")?;
+    let json_only = || bind(&grammar(&stubs, "required").unwrap_or_default(), &tools).is_some();
+    let tagged = || {
+        let around = grammar(&with_plain_types(&tools, true), "auto").unwrap_or_default();
+        let plain = grammar(&with_plain_types(&tools, false), "auto").unwrap_or_default();
+        bind_tagged(&plain, &around, &tools).is_some()
+    };
+    templates
+        .knows_tools()
+        .then(|| bind(&native, &tools).is_some() || (native.is_empty() && json_only()) || tagged())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::Templates;
-
-    /// The same folder as in `tests/it/templates.rs`.
-    fn real_templates() -> Vec<(String, String)> {
-        let usual = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/chat-templates");
-        let folder = std::env::var_os("LECTERN_CHAT_TEMPLATES").map_or(usual, Into::into);
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let read = |path: std::path::PathBuf| {
-            let name = path.file_stem()?.to_string_lossy().into_owned();
-            Some((name, std::fs::read_to_string(path).ok()?))
-        };
-        files.filter(|path| path.extension().is_some_and(|end| end == "jinja")).filter_map(read).collect()
-    }
-
-    /// Whether calls that the model makes by itself are held to our rules.
-    fn is_held(source: &str) -> Option<bool> {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "text": { "type": "string" },
-                "kind": { "enum": ["a", "b"] },
-                "n": { "type": "integer", "maximum": 9, "minimum": 2 },
-                "list": { "type": "array", "items": { "type": "string" } },
-            },
-            "required": ["kind"],
-        });
-        let function = json!({ "name": "notes__find", "description": "Finds", "parameters": schema });
-        let tools = [json!({ "type": "function", "function": function })];
-        let templates = Templates::of_text(source, "", "").ok()?;
-        let grammar = |tools: &[Value], choice: &str| {
-            let messages = json!([{ "role": "user", "content": "Hello" }]);
-            let body = json!({ "messages": messages, "tools": tools, "tool_choice": choice });
-            templates.apply(&body).ok().map(|(applied, _)| applied.grammar)
-        };
-        let stubs = with_stubs(&tools);
-        let native = grammar(&stubs, "auto")?;
-        let json_only = || bind(&grammar(&stubs, "required").unwrap_or_default(), &tools).is_some();
-        let tagged = || {
-            let around = grammar(&with_plain_types(&tools, true), "auto").unwrap_or_default();
-            let plain = grammar(&with_plain_types(&tools, false), "auto").unwrap_or_default();
-            bind_tagged(&plain, &around, &tools).is_some()
-        };
-        templates
-            .knows_tools()
-            .then(|| bind(&native, &tools).is_some() || (native.is_empty() && json_only()) || tagged())
-    }
+    use crate::native::samples::real_templates;
 
     #[test]
     fn calls_of_nearly_all_templates_are_held_to_our_rules() {

@@ -30,10 +30,13 @@ mod prompt;
 mod protect;
 mod reply;
 pub(crate) mod schemas;
+#[cfg(test)]
+mod scripted;
 mod session;
 mod sight;
 mod slots;
 mod sources;
+mod switches;
 mod text;
 mod threads;
 mod verbatim;
@@ -49,6 +52,8 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use crate::native::{Templates, capture_log};
 use crate::parse::parse_with;
 use crate::protocol::{Event, Generate, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+#[cfg(test)]
+pub(crate) use calls::writing;
 use draft::{Draft, load_draft};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
@@ -238,6 +243,7 @@ fn describe(
             tools: templates.knows_tools(),
             parallel: templates.knows_parallel_calls(),
             thinking: !applied.thinking_start_tag.is_empty(),
+            writing: calls::writing(templates),
         })
     })
 }

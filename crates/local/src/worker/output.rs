@@ -21,6 +21,12 @@ impl Output {
         private_stdout().map(|file| Self(Mutex::new(file)))
     }
 
+    /// For tests: events go to a file.
+    #[cfg(test)]
+    pub(super) fn to(file: File) -> Self {
+        Self(Mutex::new(file))
+    }
+
     /// Sends an event. An application that no longer reads is gone, and so is this process soon.
     pub(super) fn send(&self, event: &Event) {
         if let (Ok(mut line), Ok(mut file)) = (serde_json::to_vec(event), self.0.lock()) {

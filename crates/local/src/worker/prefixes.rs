@@ -88,7 +88,7 @@ impl<'a> Reading<'a> {
     fn streamed(&self, chunks: &[&[u8]]) -> Result<ParsedText, String> {
         let form =
             if self.templates.knows_tools() { Form::Native } else { Form::Prompted(CallForm::default()) };
-        let mut deltas = Deltas::new(form, names(self.tools));
+        let mut deltas = Deltas::new(form, names(self.tools), std::sync::Arc::default());
         let (mut text, mut pieces) =
             (TextStream::new([]), PieceStream::new(names(self.tools), self.thinking.clone()));
         let mut said = ParsedText::default();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::calls::json_force;
 use super::images::{Images, Stretch};
@@ -14,6 +14,7 @@ use super::placed::Told;
 use super::protect::{Protector, cut};
 use super::schemas::{Detail, with_detail};
 use super::slots::Slot;
+use super::switches::words;
 use crate::grammar::{Bound, for_value};
 use crate::native::{Applied, Format, NativeError, Templates};
 use crate::protocol::{Answer, Choice, Generate, WorkerError};
@@ -124,13 +125,15 @@ impl<'model> Renderer<'model> {
         let answers = matches!(request.answer, Answer::JsonSchema(_) | Answer::Grammar(_));
         // A model that must call or answer in a form at once has no time to think.
         let thinks = request.thinking.enabled.unwrap_or(true) && !forced && !answers;
-        let body = |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, thinks);
+        let words = words(&self.templates.source, self.templates.knows_effort(), thinks, request.thinking);
+        let body =
+            |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, (thinks, &words));
         let shown = |tools: &[Value]| {
             let last = (request.tools_last && !tools.is_empty())
                 .then(|| self.with_tools_last(&messages, tools))
                 .flatten();
             match last {
-                Some(messages) => self.body(&messages, &[], "none", forced, thinks),
+                Some(messages) => self.body(&messages, &[], "none", forced, (thinks, &words)),
                 None => body(tools, "none"),
             }
         };
@@ -176,7 +179,14 @@ impl<'model> Renderer<'model> {
         Err(refused.unwrap_or(WorkerError::Cancelled))
     }
 
-    fn body(&self, messages: &[Value], tools: &[Value], choice: &str, forced: bool, thinks: bool) -> Value {
+    fn body(
+        &self,
+        messages: &[Value],
+        tools: &[Value],
+        choice: &str,
+        forced: bool,
+        (thinks, words): (bool, &Map<String, Value>),
+    ) -> Value {
         let mut body = json!({
             "messages": messages,
             "tools": tools,
@@ -184,8 +194,8 @@ impl<'model> Renderer<'model> {
             "parallel_tool_calls": !forced && self.templates.knows_parallel_calls(),
             "enable_thinking": thinks,
         });
-        if !thinks && self.templates.knows_effort() {
-            body["kwargs"] = json!({ "reasoning_effort": "low" });
+        if !words.is_empty() {
+            body["kwargs"] = Value::Object(words.clone());
         }
         body
     }

@@ -89,6 +89,8 @@ impl Reply<'_, '_> {
     }
 
     fn learn(&mut self, token: LlamaToken) {
+        #[cfg(test)]
+        self.session.script.iter_mut().for_each(|script| script.push(token));
         if let Some((matched, right)) = self.guesses.as_mut().and_then(|guesses| guesses.push(token)) {
             self.session.pace.guessed(matched, right);
         }

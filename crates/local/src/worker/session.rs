@@ -58,6 +58,9 @@ pub(super) struct Session<'model> {
     vocabulary: Option<Vocabulary>,
     /// How the next reply is to go wrong, in tests.
     pub(super) misbehaviour: Option<Misbehaviour>,
+    /// What it wants to write.
+    #[cfg(test)]
+    pub(super) script: Option<super::scripted::Script>,
 }
 
 impl<'model> Session<'model> {
@@ -96,6 +99,8 @@ impl<'model> Session<'model> {
             unsure: false,
             vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,
+            #[cfg(test)]
+            script: None,
         })
     }
 
@@ -252,15 +257,24 @@ impl<'model> Session<'model> {
                     self.slots[index].cached = end;
                     return Ok(true);
                 }
-                Err(DecodeError::Full) => self.make_room(index)?,
-                Err(DecodeError::Aborted) => {
-                    self.undo(index, start);
-                    return Ok(false);
-                }
-                Err(error @ DecodeError::Failed(_)) => {
-                    self.undo(index, 0);
-                    return Err(WorkerError::Compute { reason: error.to_string() });
-                }
+                Err(error) if self.goes_on(index, start, &error)? => {}
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// What becomes of an evaluation that failed: true when there is room now to try again, false when it was
+    /// cancelled.
+    fn goes_on(&mut self, index: usize, start: usize, error: &DecodeError) -> Result<bool, WorkerError> {
+        match error {
+            DecodeError::Full => self.make_room(index).map(|()| true),
+            DecodeError::Aborted => {
+                self.undo(index, start);
+                Ok(false)
+            }
+            DecodeError::Failed(_) => {
+                self.undo(index, 0);
+                Err(WorkerError::Compute { reason: error.to_string() })
             }
         }
     }
@@ -277,17 +291,12 @@ impl<'model> Session<'model> {
                     self.slots[index].cached = start + look.places;
                     return Ok(true);
                 }
-                Err(DecodeError::Full) => {
+                Err(error) => {
+                    // A part of the image may stand already.
                     self.undo(index, start);
-                    self.make_room(index)?;
-                }
-                Err(DecodeError::Aborted) => {
-                    self.undo(index, start);
-                    return Ok(false);
-                }
-                Err(error @ DecodeError::Failed(_)) => {
-                    self.undo(index, 0);
-                    return Err(WorkerError::Compute { reason: error.to_string() });
+                    if !self.goes_on(index, start, &error)? {
+                        return Ok(false);
+                    }
                 }
             }
         }
@@ -297,6 +306,11 @@ impl<'model> Session<'model> {
     pub(super) fn hold(&mut self, row: Row, verbatim: Option<&Verbatim>) {
         if let (Some(verbatim), Some(vocabulary)) = (verbatim, &self.vocabulary) {
             vocabulary.hold_back(verbatim, self.context.logits_mut(row, vocabulary.len()));
+        }
+        #[cfg(test)]
+        if let Some(script) = &self.script {
+            let words = usize::try_from(self.model.n_vocab()).unwrap();
+            script.favour(self.context.logits_mut(row, words));
         }
     }
 }

@@ -11,6 +11,7 @@ mod fixtures;
 mod images;
 mod kills;
 mod memory;
+mod names;
 mod placement;
 mod recovery;
 mod replies;
