@@ -14,6 +14,7 @@ mod remote;
 mod safety;
 mod servers;
 mod trouble;
+mod vertex;
 
 use lectern_tests::window::{Setting, Window};
 use lectern_tests::{program, root};

@@ -114,7 +114,8 @@ fn reply(delta: &Value, finish: &str) -> Answer {
     Answer::events(&chunks).then(Piece::Bytes(b"data: [DONE]\n\n".to_vec()))
 }
 
-fn holds(folder: &std::path::Path, text: &[u8]) -> bool {
+/// Whether a file below the folder holds the text.
+pub(crate) fn holds(folder: &std::path::Path, text: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().map(Result::unwrap).any(|entry| {
         let path = entry.path();
         match path.is_dir() {
