@@ -167,16 +167,19 @@ build_fast() {
 
 # stage_libraries FROM TO: from the folder that llama.cpp was built in.
 stage_libraries() {
+    local folder library
     rm -rf "$2"
     mkdir -p "$2/backends"
     # Executables ask for the names with the first number of the version, which are links here.
-    find "$1/lib" "$1/lib64" "$1/build/bin" "$1/build/common" -maxdepth 1 -name 'lib*.so.*' 2>/dev/null |
-        while read -r library; do
-            case $(basename "$library") in
-            *.so.*.*) ;;
-            *) cp --no-clobber --dereference "$library" "$2/" ;;
+    for folder in "$1/lib" "$1/lib64" "$1/build/bin" "$1/build/common"; do
+        for library in "$folder"/lib*.so.*; do
+            case $library in
+            *.so.*.* | *'*') continue ;;
             esac
+            [ -e "$2/${library##*/}" ] || cp --dereference "$library" "$2/"
         done
+    done
+    [ -e "$2/libllama.so.0" ] || stop "llama.cpp's libraries were not found in $1"
     cp "$1/backends/"* "$2/backends/"
     strip --strip-unneeded "$2"/*.so* "$2"/backends/*.so
 }

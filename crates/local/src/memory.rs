@@ -29,7 +29,7 @@ impl Default for MemoryPlan {
     fn default() -> Self {
         Self {
             context: crate::gguf::USUAL_CONTEXT,
-            batch: crate::worker::CHUNK,
+            batch: crate::worker::BATCH,
             sequences: crate::worker::SEQUENCES,
             keys: KvType::F16,
             values: KvType::F16,

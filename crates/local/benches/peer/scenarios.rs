@@ -94,6 +94,8 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
     request.messages.push(user(&other));
     model.prepare(request.clone(), CancellationToken::new()).await;
     let read = ask(model, &request).await;
+    let evaluated = |timed: &Timed| timed.usage.prompt_tokens - timed.usage.reused_tokens;
+    println!("second turn: {} tokens read, {} after typing", evaluated(&second), evaluated(&read));
     let theirs = asked(peer, |peer| {
         let mut messages = vec![
             json!({ "role": "system", "content": system }),

@@ -58,7 +58,7 @@ use draft::{Draft, load_draft};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
-pub(crate) use session::{CHUNK, SEQUENCES};
+pub(crate) use session::{BATCH, SEQUENCES};
 use sight::load_sight;
 
 /// Set to allow requests that make the worker misbehave.

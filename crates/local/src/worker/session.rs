@@ -30,8 +30,11 @@ use crate::parse::names;
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
 
-/// Tokens between two looks at the abort flag.
+/// Tokens of a long prompt that are evaluated at once, after which its progress is told.
 pub(crate) const CHUNK: u32 = 64;
+/// Tokens that are evaluated at once at most. What is left of a prompt is evaluated in one go where it can be: a few tokens
+/// cost nearly as much as many, because the whole model is read for them too.
+pub(crate) const BATCH: u32 = 2 * CHUNK;
 /// Conversations that are kept in the cache side by side, and a sequence for side jobs.
 pub(crate) const SEQUENCES: u32 = 5;
 
@@ -246,7 +249,9 @@ impl<'model> Session<'model> {
             if slot.tokens.get(start).copied().is_some_and(is_cell) {
                 return self.look(index);
             }
-            let end = slot.tokens.len().min(start + CHUNK as usize).min(most);
+            let left = slot.tokens.len() - start;
+            let step = if left <= BATCH as usize { left } else { CHUNK as usize };
+            let end = (start + step).min(most);
             let image = slot.tokens[start..end].iter().position(|token| is_cell(*token));
             let end = image.map_or(end, |place| start + place);
             let began = Instant::now();

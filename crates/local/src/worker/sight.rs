@@ -7,7 +7,7 @@ use llama_cpp_2::model::LlamaModel;
 
 use super::ABORT;
 use super::loading::with_log;
-use super::session::CHUNK;
+use super::session::BATCH;
 use super::threads::Threads;
 use crate::native::{Sight, SightOptions, recent_log};
 use crate::protocol::{Load, WorkerError};
@@ -39,5 +39,5 @@ pub(super) fn load_sight<'model>(
 
 /// Tokens of one batch.
 pub(super) fn batch_for(sight: Option<&Sight<'_>>) -> u32 {
-    if sight.is_some_and(Sight::needs_whole_images) { WHOLE_IMAGE } else { CHUNK }
+    if sight.is_some_and(Sight::needs_whole_images) { WHOLE_IMAGE } else { BATCH }
 }
