@@ -75,6 +75,25 @@ async fn a_service_account_carries_five_steps_with_parallel_calls() {
 }
 
 #[tokio::test]
+async fn a_key_file_that_is_dragged_onto_the_form_adds_and_signs_in() {
+    let fake = Vertex::start(vec![Step::says(&["Here."])]).await;
+    let setting = Setting::fresh();
+    let file = setting.home().with_file_name("key.json");
+    std::fs::write(&file, fake.service_account().to_string()).unwrap();
+    let window = Window::open(setting).await;
+    window.run("location.hash = '#/settings/providers'", vec![]).await;
+    window.click("[data-testid=add-provider]").await;
+    window.click("[data-kind=vertex]").await;
+    window.type_into("[data-testid=provider-address]", &fake.server.url()).await;
+    let drag = window.drag(&file);
+    window.see_text("[data-testid=drop-target][data-fits=true]", "key.json").await;
+    window.picture("27-key-drag").await;
+    drag.drop();
+    window.see_text("[data-testid=login]", "Signed in").await;
+    nowhere(&window).await;
+}
+
+#[tokio::test]
 async fn what_the_command_line_changes_is_seen_in_an_open_window() {
     let fake = Vertex::start(vec![Step::says(&["Here."])]).await;
     let window = Window::open(Setting::fresh()).await;
