@@ -14,7 +14,7 @@ use super::session::Session;
 use super::slots::Record;
 use super::text::TextStream;
 use super::verbatim::Verbatim;
-use crate::native::{ParsedMessage, Row, Sampler};
+use crate::native::{NativeError, ParsedMessage, Row, Sampler};
 use crate::protocol::{Event, Finish, Generate, Misbehaviour, Piece, WorkerError, WorkerUsage};
 
 /// Parsing may take one part in this many of the time.
@@ -150,9 +150,7 @@ impl Reply<'_, '_> {
         }
         let parsed = match self.prompt.force {
             Some(Force::Answer(_)) => Ok(plain(&raw)),
-            Some(Force::Rule(_) | Force::Json(_)) | None => {
-                self.prompt.format.parse(&raw, finish != Finish::Stop)
-            }
+            Some(Force::Rule(_) | Force::Json(_)) | None => self.parsed(&raw, finish),
         };
         let called = parsed.as_ref().is_ok_and(|message| !message.tool_calls.is_empty());
         let again = finish == Finish::Stop && !called && matches!(self.prompt.force, Some(Force::Rule(_)));
@@ -172,6 +170,20 @@ impl Reply<'_, '_> {
         let ended = slot.tokens.last().is_some_and(|token| vocab.is_eog(*token));
         slot.set_record(record, ended);
         Ok(Written { finish, called, raw, unread })
+    }
+
+    /// What the template's parser makes of the whole. llama.cpp's grammars let more white space stand around the end of
+    /// a call than its parsers take.
+    fn parsed(&self, raw: &str, finish: Finish) -> Result<ParsedMessage, NativeError> {
+        let format = &self.prompt.format;
+        let parsed = format.parse(raw, finish != Finish::Stop);
+        let end = raw.trim_end();
+        let Some(close) = end.rfind("</").filter(|_| parsed.is_err() && finish == Finish::Stop) else {
+            return parsed;
+        };
+        let (before, close) = (end[..close].trim_end(), &end[close..]);
+        let tidy = [end.to_owned(), format!("{before}\n{close}"), format!("{before}{close}")];
+        tidy.iter().find_map(|text| format.parse(text, false).ok()).map_or(parsed, Ok)
     }
 
     fn misbehave(&self, generated: u32) {
