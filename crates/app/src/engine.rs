@@ -6,6 +6,7 @@ mod ahead;
 mod choice;
 mod conversations;
 mod enclosed;
+mod files;
 mod generation;
 mod library;
 mod news;
@@ -148,6 +149,7 @@ impl Engine {
         engine.follow_servers();
         engine.follow_settings();
         engine.follow_model_folders();
+        engine.forget_left_over();
         Ok(engine)
     }
 

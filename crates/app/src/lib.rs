@@ -8,6 +8,7 @@ pub mod engine;
 pub mod entry;
 mod fitted;
 pub mod generation;
+mod given_way;
 pub mod home;
 mod library;
 pub mod models;

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use lectern_core::{ChatModel, ConversationId, ModelId, ToolMode};
+use lectern_core::{ChatModel, ModelId, ToolMode};
+use lectern_local::memory::MemoryPlan;
+use lectern_local::saved::Deleted;
 use lectern_local::{
-    Inspection, LocalModel, LocalOptions, ModelFileError, ModelFileInfo, WorkerCommand, read_info,
+    Inspection, Lingering, LocalModel, LocalOptions, ModelFileError, ModelFileInfo, WorkerCommand, read_info,
 };
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::entry;
 use crate::fitted::Fitted;
 use crate::generation::{Effective, Levels};
+use crate::given_way::GivenWay;
 use crate::home::Home;
 use crate::providers::{self, Providers, Remote};
 use crate::settings::{ModelEntry, ModelOptions, ModelSource, RemoteEntry, Settings};
@@ -85,8 +88,23 @@ impl Model {
         Levels { model: self.options.entry(), ..Levels::default() }.effective()
     }
 
+    /// How its memory is planned, with so many tokens of context; a part that sees and can't be used is the problem of
+    /// the turn that wants it.
+    pub(crate) fn plan(&self, info: &ModelFileInfo, context: u32) -> MemoryPlan {
+        let options = self.alone().local();
+        let usual = MemoryPlan::default();
+        let projector = lectern_local::projector_of(info, &options.projector).ok().flatten();
+        MemoryPlan {
+            context,
+            keys: options.speed.keys.unwrap_or(usual.keys),
+            values: options.speed.values.unwrap_or(usual.values),
+            projector: projector.map(|projector| projector.shape),
+            ..usual
+        }
+    }
+
     /// Whether it is the same as far as loading goes; how it writes is said with each request.
-    fn loads_like(&self, other: &Self) -> bool {
+    pub(crate) fn loads_like(&self, other: &Self) -> bool {
         let loading = |model: &Self| (model.id.clone(), model.source.clone(), model.alone().load_key());
         loading(self) == loading(other)
     }
@@ -217,8 +235,9 @@ pub struct Models {
     // A std mutex: nothing awaits while it is held.
     known: Mutex<HashMap<PathBuf, Known>>,
     loaded: AsyncMutex<Option<(Model, Arc<LocalModel>)>>,
-    /// Conversations that the open model has yet to forget.
-    deleted: Mutex<Vec<ConversationId>>,
+    given_way: GivenWay,
+    /// What they all have to forget.
+    deleted: Deleted,
 }
 
 /// What a file said of itself when it had this size and time.
@@ -239,7 +258,8 @@ impl Models {
             providers,
             known: Mutex::default(),
             loaded: AsyncMutex::default(),
-            deleted: Mutex::default(),
+            given_way: GivenWay::default(),
+            deleted: Deleted::default(),
         }
     }
 
@@ -284,7 +304,7 @@ impl Models {
         };
         match info {
             Ok(info) => ModelView {
-                vision: lectern_local::sees(path, &info),
+                vision: model.plan(&info, 0).projector.is_some(),
                 ..with_info(view, &info, &model.options)
             },
             Err(problem) => ModelView { problem: Some(problem), ..view },
@@ -340,47 +360,58 @@ impl Models {
         if let Some((_, open)) = loaded.as_ref().filter(|(of, _)| of.loads_like(model)) {
             return Ok(fitted(Arc::clone(open)));
         }
-        let path = match file {
-            Some(path) => path,
-            None => self.installed_starter().await?,
+        let open = match self.given_way.take_back(model).await {
+            Some(open) => open,
+            None => match self.open_anew(model, file).await? {
+                Ok(open) => Arc::new(open),
+                Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
+            },
         };
-        let options = LocalOptions { cache: cache_options(&self.home), ..model.alone().local() };
-        let open = match LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await {
-            Ok(open) => Arc::new(open),
-            Err(error) => return Ok(Arc::new(Unusable::new(model.id.clone(), bad_file(&error)))),
-        };
-        let before = loaded.replace((model.clone(), Arc::clone(&open)));
-        // What it has not saved yet is saved before the next one takes the memory; a turn that uses it keeps it for as
-        // long as it runs.
-        if let Some((_, before)) = before.filter(|(_, before)| Arc::strong_count(before) == 1) {
-            before.unload().await;
+        if let Some((of, before)) = loaded.replace((model.clone(), Arc::clone(&open))) {
+            self.given_way.put(of, before).await;
         }
         Ok(fitted(open))
     }
 
-    /// Ends the model's process. A turn that uses it fails.
-    pub async fn close(&self) {
-        self.forget_deleted().await;
-        if let Some((_, open)) = self.loaded.lock().await.take() {
-            open.unload().await;
-        }
+    async fn open_anew(
+        &self,
+        model: &Model,
+        file: Option<PathBuf>,
+    ) -> Result<Result<LocalModel, ModelFileError>, Problem> {
+        let path = match file {
+            Some(path) => path,
+            None => self.installed_starter().await?,
+        };
+        let (cache, deleted) = (cache_options(&self.home), self.deleted.clone());
+        let options = LocalOptions { cache, deleted, ..model.alone().local() };
+        Ok(LocalModel::open(model.id.clone(), &path, options, self.worker.clone()).await)
     }
 
-    /// Whether it is the model in memory.
+    /// Ends the model's process, and those of models that were let go. A turn that uses one fails.
+    pub async fn close(&self) {
+        for model in self.living().await {
+            model.unload().await;
+        }
+        self.loaded.lock().await.take();
+    }
+
+    /// Whether it is in memory.
     pub(crate) async fn is_loaded(&self, id: &ModelId) -> bool {
-        self.loaded.lock().await.as_ref().is_some_and(|(model, _)| model.id == *id)
+        self.given_way.has(id) || self.loaded.lock().await.as_ref().is_some_and(|(model, _)| model.id == *id)
     }
 
     pub(crate) fn home(&self) -> &Home {
         &self.home
     }
 
-    pub(crate) fn deleted(&self) -> MutexGuard<'_, Vec<ConversationId>> {
-        lock(&self.deleted)
+    pub(crate) fn deleted(&self) -> &Deleted {
+        &self.deleted
     }
 
-    pub(crate) async fn open_model(&self) -> Option<Arc<LocalModel>> {
-        self.loaded.lock().await.as_ref().map(|(_, open)| Arc::clone(open))
+    /// The open model, and those that were let go and are not gone yet.
+    pub(crate) async fn living(&self) -> Vec<Lingering> {
+        let open = self.loaded.lock().await.as_ref().map(|(_, open)| open.lingering());
+        open.into_iter().chain(self.given_way.lingering()).collect()
     }
 
     /// The starter's file; megabytes are compared or written.

@@ -1,10 +1,10 @@
 //! What models keep of conversations beside the conversations themselves: how much, and when it has to go.
 //!
-//! Invariant: a deleted conversation leaves no state behind, neither in the worker of the open model nor on disk.
+//! Invariant: a deleted conversation leaves no state behind, neither in a worker, also one that was let go, nor on disk.
 
 use lectern_core::ConversationId;
 use lectern_local::CacheOptions;
-use lectern_local::saved::{Stored, forget_conversation, forget_everything, stored};
+use lectern_local::saved::{Stored, forget_conversation, forget_conversations, forget_everything, stored};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -53,26 +53,29 @@ pub(crate) fn cache_options(home: &Home) -> CacheOptions {
 }
 
 impl Models {
-    /// Forgets a conversation on disk at once, and in the worker with [`Models::forget_deleted`].
+    /// Forgets a conversation on disk at once, and in the workers with [`Models::forget_deleted`].
     pub fn forget(&self, conversation: &ConversationId) -> Result<(), Problem> {
-        self.deleted().push(conversation.clone());
+        self.deleted().add(conversation.as_str());
         forget_conversation(&self.home().states(), conversation.as_str()).map_err(|error| not_deleted(&error))
     }
 
-    /// Tells the worker of the open model what was deleted.
-    pub async fn forget_deleted(&self) {
-        let open = self.open_model().await;
-        let deleted: Vec<ConversationId> = std::mem::take(&mut *self.deleted());
-        if let Some(open) = open {
-            for conversation in &deleted {
-                open.forget(Some(conversation)).await;
-            }
+    /// Forgets what a worker left whose application ended before it could say what was deleted.
+    pub fn forget_left_over<'a>(&self, deleted: impl IntoIterator<Item = &'a ConversationId>) {
+        let deleted = deleted.into_iter().map(ConversationId::as_str);
+        if let Err(error) = forget_conversations(&self.home().states(), deleted) {
+            tracing::warn!(%error, "a state of a deleted conversation");
         }
-        // A state may have been written while the conversation was being deleted.
-        for conversation in deleted {
-            if let Err(error) = forget_conversation(&self.home().states(), conversation.as_str()) {
-                tracing::warn!(%error, "a state of a deleted conversation");
-            }
+    }
+
+    /// A deleted conversation came back.
+    pub fn keep_again(&self, conversation: &ConversationId) {
+        self.deleted().remove(conversation.as_str());
+    }
+
+    /// Tells the workers what was deleted: that of the open model, and those of models that a turn still uses.
+    pub async fn forget_deleted(&self) {
+        for model in self.living().await {
+            model.forget_deleted().await;
         }
     }
 
@@ -90,8 +93,8 @@ impl Models {
 
     /// Forgets the states of all conversations.
     pub async fn forget_all(&self) -> Result<(), Problem> {
-        if let Some(open) = self.open_model().await {
-            open.forget(None).await;
+        for model in self.living().await {
+            model.forget(None).await;
         }
         forget_everything(&self.home().states()).map_err(|error| not_deleted(&error))
     }

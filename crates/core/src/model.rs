@@ -284,6 +284,10 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub thinking_tokens: Option<u32>,
+    /// Tokens of the prompt that stand for images; none without images, or when the model does not tell them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub image_tokens: Option<u32>,
     /// Milliseconds until the prompt was evaluated.
     pub prompt_ms: Option<u32>,
     /// Milliseconds spent generating.

@@ -25,9 +25,12 @@ mod worker;
 
 pub use child::WorkerCommand;
 pub use format::{CallForm, FormatOptions};
-pub use gguf::{FileFault, ModelFileError, ModelFileInfo, ProjectorInfo, read_info, read_projector};
+pub use gguf::{
+    DraftFault, FileFault, ModelFileError, ModelFileInfo, ProjectorChoice, ProjectorInfo, read_info,
+    read_projector,
+};
 pub use images::AVAILABLE as SEES_IMAGES;
-pub use model::{LocalModel, LocalOptions};
+pub use model::{Lingering, LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
 pub use protocol::Misbehaviour;
 pub use saved::CacheOptions;
@@ -35,7 +38,10 @@ pub use speed::{FlashAttention, KvType, Loading, Lookup, SpeedError, SpeedOption
 pub use tools::{Inspection, TextParser, ToolSupport, inspect};
 pub use worker::worker_main;
 
-/// Whether a model can be shown images: this build can, and the file that sees lies beside the model.
-pub fn sees(model: &std::path::Path, info: &ModelFileInfo) -> bool {
-    SEES_IMAGES && gguf::projector_beside(model, info.shape.width).is_some()
+/// With what a model is shown images: nothing in a build that shows none.
+pub fn projector_of(
+    info: &ModelFileInfo,
+    choice: &ProjectorChoice,
+) -> Result<Option<ProjectorInfo>, ModelFileError> {
+    if SEES_IMAGES { choice.of(&info.path, info.shape.width) } else { Ok(None) }
 }

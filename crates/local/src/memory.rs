@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::gguf::ModelShape;
+use crate::gguf::{ModelShape, ProjectorShape};
 use crate::speed::KvType;
 
 /// How a model is going to be run.
@@ -23,6 +23,8 @@ pub struct MemoryPlan {
     pub keys: KvType,
     /// How values are kept.
     pub values: KvType,
+    /// The part that sees images, if there is one: what it takes when it has looked at the largest image.
+    pub projector: Option<ProjectorShape>,
 }
 
 impl Default for MemoryPlan {
@@ -33,6 +35,7 @@ impl Default for MemoryPlan {
             sequences: crate::worker::SEQUENCES,
             keys: KvType::F16,
             values: KvType::F16,
+            projector: None,
         }
     }
 }
@@ -63,6 +66,10 @@ const OF_MERGE: u64 = 100;
 const OF_TEXT: u64 = 32;
 /// What a tensor takes in tables, and in the graphs in which it is used.
 const OF_TENSOR: u64 = 12 << 10;
+/// What the part that sees takes beside its weights: tables, and the plan of its computation; measured.
+const SIGHT: u64 = 4 << 20;
+/// How often an image is in memory while it is looked at, beside the buffers of the computation.
+const IMAGES: u64 = 3;
 /// llama.cpp rounds the context up to a multiple of this.
 const CONTEXT_STEP: u64 = 256;
 
@@ -70,7 +77,27 @@ const CONTEXT_STEP: u64 = 256;
 pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
     let context = u64::from(plan.context).next_multiple_of(CONTEXT_STEP);
     let mapped = shape.weight_bytes;
-    let weights = mapped.saturating_add(shape.reordered_bytes);
+    let sight = plan.projector.as_ref();
+    let weights = [mapped, shape.reordered_bytes, sight.map_or(0, |sight| sight.weight_bytes)];
+    let weights = weights.into_iter().fold(0, u64::saturating_add);
+    let kv = kv(shape, plan, context);
+    let compute = compute(shape, plan, context).saturating_add(sight.map_or(0, looking));
+    // The file's header and its texts are in memory only until the cache is made.
+    let texts = shape.words.saturating_add(shape.merges).saturating_mul(OF_TEXT);
+    let loading = shape.file_bytes.saturating_sub(shape.weight_bytes).saturating_add(texts);
+    let tensors = shape.tensors.saturating_add(sight.map_or(0, |sight| sight.tensors));
+    let other = PROCESS
+        .saturating_add(shape.word_bytes)
+        .saturating_add(shape.words.saturating_mul(OF_WORD))
+        .saturating_add(shape.merges.saturating_mul(OF_MERGE))
+        .saturating_add(tensors.saturating_mul(OF_TENSOR))
+        .saturating_add(if sight.is_some() { SIGHT } else { 0 })
+        .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
+    let total = [weights, kv, compute, other].into_iter().fold(0, u64::saturating_add);
+    MemoryNeed { weights, mapped, kv, compute, other, total }
+}
+
+fn kv(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
     let keys = shape.attention.iter().map(|layer| layer.key).fold(0, u64::saturating_add);
     let values = shape.attention.iter().map(|layer| layer.value).fold(0, u64::saturating_add);
     let bytes_of = |numbers: u64, kept: KvType| {
@@ -78,30 +105,34 @@ pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
     };
     let cells = bytes_of(keys, plan.keys).saturating_add(bytes_of(values, plan.values));
     let states = shape.state_bytes.saturating_mul(u64::from(plan.sequences.max(1)));
-    let kv = cells.saturating_add(states);
-    let compute = compute(shape, plan, context);
-    // The file's header and its texts are in memory only until the cache is made.
-    let texts = shape.words.saturating_add(shape.merges).saturating_mul(OF_TEXT);
-    let loading = shape.file_bytes.saturating_sub(shape.weight_bytes).saturating_add(texts);
-    let other = PROCESS
-        .saturating_add(shape.word_bytes)
-        .saturating_add(shape.words.saturating_mul(OF_WORD))
-        .saturating_add(shape.merges.saturating_mul(OF_MERGE))
-        .saturating_add(shape.tensors.saturating_mul(OF_TENSOR))
-        .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
-    let total = [weights, kv, compute, other].into_iter().fold(0, u64::saturating_add);
-    MemoryNeed { weights, mapped, kv, compute, other, total }
+    cells.saturating_add(states)
 }
 
 /// The scratch memory of a batch: the widest rows of a block, and the mask (as 32-bit and as 16-bit numbers). Logits
-/// are computed for the last token only, and copied out.
+/// are computed for the last token only, and copied out. An image that is read as a whole makes the batch larger.
 fn compute(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
     let rows = shape.hidden.saturating_add(shape.width).saturating_mul(3);
     let mask = context.saturating_mul(6);
     let logits = shape.words.saturating_mul(8);
-    u64::from(plan.batch.max(1))
-        .saturating_mul(rows.saturating_mul(4).saturating_add(mask))
-        .saturating_add(logits)
+    let whole = plan.projector.is_some_and(|sight| sight.whole);
+    let batch = if whole { plan.batch.max(crate::worker::WHOLE_IMAGE) } else { plan.batch };
+    u64::from(batch.max(1)).saturating_mul(rows.saturating_mul(4).saturating_add(mask)).saturating_add(logits)
+}
+
+/// The scratch memory of looking at an image, for all of its patches at once: what a layer keeps at the same time (in its
+/// attention five rows, and keys and values once more at half the width; in its network the widest rows), or the image
+/// itself and its patches in a row before the first layer. Besides the image in its stages, and what comes of it.
+fn looking(sight: &ProjectorShape) -> u64 {
+    let attention = sight.width.saturating_mul(11) / 2;
+    let network = sight.width.saturating_mul(2).saturating_add(sight.hidden);
+    let before = sight.patch.saturating_mul(2).saturating_add(sight.width);
+    let row = attention.max(network).max(before);
+    let patches = sight.patches;
+    let rows =
+        patches.saturating_mul(row.saturating_add(sight.patch.saturating_mul(IMAGES))).saturating_mul(4);
+    let pairs = if sight.windows { patches.saturating_mul(patches).saturating_mul(6) } else { 0 };
+    let places = (patches / sight.merged.max(1)).saturating_mul(sight.output).saturating_mul(8);
+    [rows, pairs, places].into_iter().fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! being written; the next reply starts a new one. Invariant: one reply at a time; others wait their turn.
 
 mod ahead;
+mod lingering;
 mod reply;
 
 use std::path::{Path, PathBuf};
@@ -19,12 +20,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::child::{Child, WorkerCommand};
 use crate::format::FormatOptions;
-use crate::gguf::{ModelFileError, USUAL_CONTEXT, projector_beside, read_projector};
+use crate::gguf::{ModelFileError, ModelFileInfo, ProjectorChoice, USUAL_CONTEXT};
 use crate::names::Writing;
+use crate::projector_of;
 use crate::protocol::{Misbehaviour, Request};
-use crate::saved::CacheOptions;
+use crate::saved::{CacheOptions, Deleted};
 use crate::speed::SpeedOptions;
 use crate::tools::{Inspection, ToolSupport, inspect_with};
+pub use lingering::Lingering;
 use reply::ReplyTask;
 
 /// How a model is run; what is unset is chosen by the file and the machine.
@@ -38,8 +41,10 @@ pub struct LocalOptions {
     pub format: FormatOptions,
     /// What is kept of conversations that are not in use.
     pub cache: CacheOptions,
-    /// The file of the part that sees images; when unset, the one beside the model that fits it.
-    pub projector: Option<PathBuf>,
+    /// The file of the part that sees images.
+    pub projector: ProjectorChoice,
+    /// What was deleted of conversations; none of it is saved any more.
+    pub deleted: Deleted,
 }
 
 /// A model in a file on this machine.
@@ -57,6 +62,7 @@ struct Shared {
     speed: SpeedOptions,
     format: FormatOptions,
     cache: CacheOptions,
+    deleted: Deleted,
     projector: Option<PathBuf>,
     tools: ToolSupport,
     writing: Writing,
@@ -74,6 +80,8 @@ struct Shared {
 struct Worker {
     child: Option<Child>,
     loaded: bool,
+    /// The number of the last deletion that it was told of.
+    told: u64,
 }
 
 impl LocalModel {
@@ -87,7 +95,7 @@ impl LocalModel {
         let (file, child) = inspect_with(path, options.format.template.as_deref(), &command).await?;
         let trained = file.info.context_length.max(1);
         let context = options.context.unwrap_or(USUAL_CONTEXT).clamp(1, trained);
-        let projector = projector_of(path, file.info.shape.width, options.projector).await?;
+        let projector = sight_of(&file.info, options.projector).await?;
         let info = ModelInfo {
             id,
             name: file.info.name.clone(),
@@ -106,10 +114,11 @@ impl LocalModel {
             speed: options.speed,
             format: options.format,
             cache: options.cache,
+            deleted: options.deleted,
             projector,
             tools: file.tools,
             writing: file.writing,
-            worker: Mutex::new(Worker { child: Some(child), loaded: false }),
+            worker: Mutex::new(Worker { child: Some(child), ..Worker::default() }),
             ahead: std::sync::Mutex::default(),
             retired: CancellationToken::new(),
             uses: AtomicU64::new(0),
@@ -122,25 +131,21 @@ impl LocalModel {
         &self.file
     }
 
-    /// Ends the worker and gives its memory back; states that are not saved yet are saved before. The next reply starts
-    /// a new one.
+    /// Ends the worker and gives its memory back; states that are not saved yet are saved before, but for those of
+    /// conversations that were deleted. The next reply starts a new one.
     pub async fn unload(&self) {
-        self.shared.interrupt();
-        self.shared.worker.lock().await.unload().await;
+        self.shared.unload().await;
     }
 
     /// Forgets what the worker keeps of a conversation (of all when unset), on disk too. For files of models that are
     /// not open there is [`crate::saved::forget_conversation`].
     pub async fn forget(&self, conversation: Option<&ConversationId>) {
-        let mut worker = self.shared.worker.lock().await;
-        if let Some(child) = &mut worker.child
-            && !child.has_ended()
-        {
-            let job = child.next_job();
-            let conversation = conversation.map(|id| id.0.clone());
-            child.send(&Request::Forget { job, conversation }).await;
-            child.event_of(job).await;
-        }
+        self.shared.forget(conversation).await;
+    }
+
+    /// What there is to do about it for as long as anything of it lives.
+    pub fn lingering(&self) -> Lingering {
+        Lingering(Arc::downgrade(&self.shared))
     }
 
     /// The process id of the worker, while it runs.
@@ -159,21 +164,11 @@ impl LocalModel {
     }
 }
 
-/// The file with which a model sees: that of the settings, which has to fit, or else the one beside it.
-async fn projector_of(
-    model: &Path,
-    width: u64,
-    chosen: Option<PathBuf>,
-) -> Result<Option<PathBuf>, ModelFileError> {
-    if !crate::images::AVAILABLE {
-        return Ok(None);
-    }
-    let model = model.to_owned();
-    let found = tokio::task::spawn_blocking(move || match chosen {
-        Some(path) => read_projector(&path, width).map(Some),
-        None => Ok(projector_beside(&model, width)),
-    });
-    found.await.unwrap_or(Ok(None)).map(|found| found.map(|info| info.path))
+/// The file with which a model sees.
+async fn sight_of(file: &ModelFileInfo, choice: ProjectorChoice) -> Result<Option<PathBuf>, ModelFileError> {
+    let file = file.clone();
+    let found = tokio::task::spawn_blocking(move || projector_of(&file, &choice)).await;
+    found.unwrap_or(Ok(None)).map(|found| found.map(|info| info.path))
 }
 
 impl Drop for LocalModel {
@@ -183,7 +178,7 @@ impl Drop for LocalModel {
         // What the last seconds brought is saved before the worker goes; it gets a few seconds for that.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let shared = Arc::clone(&self.shared);
-            runtime.spawn(async move { shared.worker.lock().await.unload().await });
+            runtime.spawn(async move { shared.unload().await });
         }
     }
 }

@@ -304,6 +304,9 @@ pub(crate) struct WorkerUsage {
     /// Those of them that were right.
     #[serde(default)]
     pub(crate) right: u32,
+    /// Tokens of the prompt that stand for images.
+    #[serde(default)]
+    pub(crate) images: u32,
 }
 
 /// Why a job failed.

@@ -219,6 +219,7 @@ export function usageOf(turn: TurnState): Usage | null {
     ...(known.some((one) => one.thinking_tokens !== undefined)
       ? { thinking_tokens: sum((one) => one.thinking_tokens) }
       : {}),
+    ...(known.some((one) => one.image_tokens !== undefined) ? { image_tokens: sum((one) => one.image_tokens) } : {}),
     prompt_ms: null,
     generation_ms: null,
   };

@@ -18,6 +18,8 @@ const view = (settings: SettingView[], conversation: string | null = "c1"): Gene
   conversation,
   settings,
   presets: [],
+  drafts: [],
+  projectors: [],
   problems: [],
 });
 const refusal: Problem = { code: "bad_setting", message: "too warm", hint: null, detail: null };

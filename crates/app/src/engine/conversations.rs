@@ -91,9 +91,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Nothing is saved of what was deleted before the last end, whichever end that was.
+    pub(super) fn forget_left_over(&self) {
+        let engine = self.clone();
+        tokio::task::spawn_blocking(move || match engine.0.store.deleted_conversations() {
+            Ok(deleted) => engine.0.models.forget_left_over(&deleted),
+            Err(error) => tracing::warn!(%error, "the deleted conversations were not read"),
+        });
+    }
+
     /// Brings a deleted conversation back.
     pub fn restore_conversation(&self, id: &ConversationId) -> Result<(), Problem> {
         self.0.store.restore(id).map_err(|error| of_store(&error))?;
+        self.0.models.keep_again(id);
         self.tell_conversations();
         Ok(())
     }

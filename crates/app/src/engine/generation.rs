@@ -27,7 +27,13 @@ impl Engine {
         let model = self.model_of(model)?;
         let levels = self.levels(&model, conversation)?;
         let level = if conversation.is_some() { Level::Conversation } else { Level::Model };
+        let (drafts, projectors) = match conversation {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (self.drafts(&model), self.projectors(&model)),
+        };
         Ok(GenerationView {
+            drafts,
+            projectors,
             model: model.id,
             conversation: conversation.cloned(),
             settings: levels.views(level),
@@ -42,8 +48,9 @@ impl Engine {
         model: &ModelId,
         changes: &SettingChanges,
     ) -> Result<GenerationView, Problem> {
-        let known = self.known(&self.model_of(Some(model))?);
-        let checked = self.checked(changes, known, Level::Model)?;
+        let subject = self.model_of(Some(model))?;
+        let checked = self.checked(changes, self.known(&subject), Level::Model)?;
+        self.check_files(&subject, &checked)?;
         self.change_model(model, |entry| generation::change(entry, checked))?;
         self.generation(Some(model), None)
     }
@@ -151,8 +158,9 @@ impl Engine {
 
     /// Looks at what was said for this run.
     pub(super) fn check_run(&self) -> Result<(), Problem> {
-        let known = self.known(&self.model_of(None)?);
-        self.checked(&self.0.options.generation, known, Level::Model).map(|_| ())
+        let model = self.model_of(None)?;
+        let checked = self.checked(&self.0.options.generation, self.known(&model), Level::Model)?;
+        self.check_files(&model, &checked)
     }
 
     fn levels(&self, model: &Model, conversation: Option<&ConversationId>) -> Result<Levels, Problem> {
@@ -183,11 +191,6 @@ impl Engine {
                 key.name()
             );
             return Err(Problem::new("bad_setting", said).hint("Set it for the model."));
-        }
-        if let Some((_, Some(Value::String(path)))) =
-            checked.iter().find(|(key, _)| *key == SettingKey::Draft)
-        {
-            models::file_of(path.as_ref())?;
         }
         Ok(checked)
     }

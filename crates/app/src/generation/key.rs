@@ -11,7 +11,7 @@ const LONGEST_TEXT: u32 = 64 * 1024;
 
 impl SettingKey {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Preset,
         Self::Temperature,
         Self::TopP,
@@ -36,6 +36,7 @@ impl SettingKey {
         Self::ContextLength,
         Self::Lookup,
         Self::Draft,
+        Self::Projector,
         Self::FlashAttention,
         Self::KvType,
         Self::GpuLayers,
@@ -86,7 +87,7 @@ impl SettingKey {
             Self::ToolMode => choice(&["native", "prompted", "off"]),
             Self::ContextLength => whole(256.0, f64::from(trained.unwrap_or(10_000_000).max(256)), 1024.0),
             Self::Lookup | Self::FlashAttention => choice(&["auto", "on", "off"]),
-            Self::Draft => SettingKind::Text { max_bytes: 4_096 },
+            Self::Draft | Self::Projector => SettingKind::Text { max_bytes: 4_096 },
             Self::KvType => choice(&KvType::ALL.map(KvType::name)),
             Self::GpuLayers => whole(0.0, 1_000.0, 1.0),
             Self::Threads => whole(1.0, 512.0, 1.0),
@@ -106,6 +107,7 @@ impl SettingKey {
             Self::ContextLength
             | Self::Lookup
             | Self::Draft
+            | Self::Projector
             | Self::FlashAttention
             | Self::KvType
             | Self::GpuLayers

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::view::{PresetView, Problem, SettingKey, SettingOrigin, SettingView};
 pub use presets::{all as all_presets, built_in};
+pub use typed::projector_named;
 pub use usual::Known;
 
 /// The values of one level by the names of their settings.

@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use lectern_core::{AnswerForm, ExposurePolicy, Sampling, ThinkingOptions, ToolExposure, ToolMode, ToolName};
-use lectern_local::{FormatOptions, LocalOptions, SpeedOptions};
+use lectern_local::{FormatOptions, LocalOptions, ProjectorChoice, SpeedOptions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Effective;
 use crate::view::SettingKey;
+
+/// What a value of [`SettingKey::Projector`] means.
+pub fn projector_named(said: &str) -> ProjectorChoice {
+    if said == "none" { ProjectorChoice::Off } else { ProjectorChoice::File(said.into()) }
+}
 
 impl Effective {
     /// How tokens are chosen.
@@ -87,8 +92,15 @@ impl Effective {
                 call_form: self.read(SettingKey::CallForm),
                 ..FormatOptions::default()
             },
+            projector: self.projector(),
             ..LocalOptions::default()
         }
+    }
+
+    /// With what the model sees images.
+    pub fn projector(&self) -> ProjectorChoice {
+        self.read::<String>(SettingKey::Projector)
+            .map_or(ProjectorChoice::Beside, |said| projector_named(&said))
     }
 
     /// What decides how the model is loaded; when it changes, the model is loaded anew.

@@ -62,6 +62,8 @@ pub enum SettingKey {
     Lookup,
     /// A small model file of the same vocabulary that guesses the next tokens.
     Draft,
+    /// The file with which the model sees images, by its name beside the model or its path; `none` for none of them.
+    Projector,
     /// Whether attention is computed in one piece.
     FlashAttention,
     /// How keys and values are kept in the cache, by llama.cpp's names.
@@ -90,8 +92,23 @@ pub struct GenerationView {
     pub settings: Vec<SettingView>,
     /// All presets, the built-in ones first.
     pub presets: Vec<PresetView>,
+    /// Models of the list that can guess for this one, the smallest first; none in a view of a conversation.
+    pub drafts: Vec<FileChoice>,
+    /// Files beside the model with which it can see images, that of the usual case first; none in a view of a
+    /// conversation.
+    pub projectors: Vec<FileChoice>,
     /// What is written in the settings but can't be used; the default holds in its place.
     pub problems: Vec<Problem>,
+}
+
+/// A file that a setting may name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export, export_to = "app/generation.ts")]
+pub struct FileChoice {
+    /// As people know it.
+    pub name: String,
+    /// Its file: the value of the setting.
+    pub path: String,
 }
 
 /// One setting.

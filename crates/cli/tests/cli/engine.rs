@@ -17,13 +17,13 @@ use crate::lectern::QUESTION;
 /// Only a broken engine reaches it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-struct Opened {
-    engine: Engine,
-    folder: TempDir,
+pub struct Opened {
+    pub engine: Engine,
+    pub folder: TempDir,
 }
 
 impl Opened {
-    fn fresh() -> Self {
+    pub fn fresh() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&folder.path().join("home"))).unwrap();
         let executable = Some(env!("CARGO_BIN_EXE_lectern").into());
@@ -44,7 +44,7 @@ impl Opened {
         self.engine.send(SendRequest { conversation, text: text.to_owned(), ..SendRequest::default() }).await
     }
 
-    async fn events(&self, receipt: &SendReceipt, after_seq: i64) -> Vec<Event> {
+    pub async fn events(&self, receipt: &SendReceipt, after_seq: i64) -> Vec<Event> {
         let mut events = self.engine.attach_turn(&receipt.turn, after_seq).unwrap();
         let mut all = Vec::new();
         while let Some(event) = events.next().await {

@@ -6,9 +6,12 @@
 
 mod asking;
 mod debugging;
+mod drafts;
 mod engine;
 mod failing;
 mod homes;
+#[cfg(feature = "vision")]
+mod images;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod lectern;
@@ -21,6 +24,7 @@ mod real_server;
 mod servers;
 #[cfg(target_os = "linux")]
 mod session;
+mod states;
 mod stopping;
 mod trust;
 #[cfg(target_os = "linux")]

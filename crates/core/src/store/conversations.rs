@@ -82,6 +82,15 @@ impl Store {
         self.change(id, "UPDATE conversations SET deleted_at = ?2 WHERE id = ?1", None::<i64>)
     }
 
+    /// The conversations that can be brought back.
+    pub fn deleted_conversations(&self) -> Result<Vec<ConversationId>, StoreError> {
+        let connection = self.connection();
+        let mut statement =
+            connection.prepare_cached("SELECT id FROM conversations WHERE deleted_at IS NOT NULL")?;
+        let ids = statement.query_map([], |row| Ok(ConversationId(row.get(0)?)))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
     fn change(&self, id: &ConversationId, sql: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
         let changed = self.connection().prepare_cached(sql)?.execute(params![id.as_str(), value])?;
         if changed == 0 { Err(StoreError::UnknownConversation(id.clone())) } else { Ok(()) }

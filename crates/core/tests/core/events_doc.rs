@@ -129,6 +129,7 @@ fn usage() -> Usage {
         reused_tokens: 396,
         generated_tokens: 21,
         thinking_tokens: None,
+        image_tokens: None,
         prompt_ms: Some(40),
         generation_ms: Some(310),
         guessed_tokens: Some(24),

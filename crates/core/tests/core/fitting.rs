@@ -6,7 +6,8 @@ use lectern_core::fit::Fit;
 use lectern_core::model::Purpose;
 use lectern_core::testing::{Behaviour, Reply, ScriptedModel, ScriptedTools, calls, fails, says, tool};
 use lectern_core::{
-    ChatRequest, Event, EventKind, Message, ModelErrorCode, ToolMode, ToolSpec, TurnErrorCode, TurnOutcome,
+    Blob, ChatRequest, Event, EventKind, Message, ModelErrorCode, Part, ToolMode, ToolSpec, TurnErrorCode,
+    TurnOutcome, UserMessage,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -52,6 +53,23 @@ async fn what_fits_is_left_alone_and_not_even_counted() {
     let events = all_events(&turn).await;
     assert_eq!(fits(&events), [None, None]);
     assert_eq!(app.model.counted(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_may_be_too_large_is_counted() {
+    for (context, counted) in [(4_096, 1), (16_384, 0)] {
+        let app = app(context, [says("A cat.")], ScriptedTools::new());
+        let parts = vec![
+            Part::Image(Blob::of("image/png", b"a picture")),
+            Part::Text { text: "What is it?".to_owned() },
+        ];
+        let message = UserMessage { parts, context: None };
+        let turn = app.turns.start(lectern_core::TurnInput { message, ..app.input("") }).unwrap();
+        let events = all_events(&turn).await;
+        assert_eq!(app.model.counted(), counted, "{context}");
+        let exact = fits(&events)[0].as_ref().map(|fit| fit.exact);
+        assert_eq!(exact, (counted > 0).then_some(true), "{context}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,7 +27,9 @@ fn images_of(request: &ChatRequest) -> Vec<Blob> {
 async fn an_image_is_stored_once_and_read_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.sqlite");
-    let model = ScriptedModel::new([says("A cat."), says("Still a cat."), says("Yes.")]);
+    // It counts the bytes of an image as a text.
+    let script = [says("A cat."), says("Still a cat."), says("Yes.")];
+    let model = ScriptedModel::new(script).with_context(1_000_000);
     let mut app = App::with_model(model, ScriptedTools::new());
     app.store = Store::open(&path).unwrap();
     app.conversation = app.store.create_conversation().unwrap();

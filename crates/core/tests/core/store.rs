@@ -92,9 +92,11 @@ async fn a_deleted_conversation_can_come_back_until_it_is_purged() {
 
     store.delete(&id).unwrap();
     assert_eq!(store.conversations().unwrap(), []);
+    assert_eq!(store.deleted_conversations().unwrap(), [id.clone()]);
     assert!(matches!(store.conversation(&id), Err(StoreError::UnknownConversation(_))));
     assert!(app.turns.start(app.input("still there?")).is_err());
     store.restore(&id).unwrap();
+    assert_eq!(store.deleted_conversations().unwrap(), []);
     assert_eq!(store.messages(&id).unwrap().len(), 2);
     assert!(matches!(store.delete(&"none".into()), Err(StoreError::UnknownConversation(_))));
 

@@ -4,9 +4,10 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::fault::ModelFileError;
-use super::read::{Header, read_header};
+use super::read::{Array, Header, Value, read_header};
 use super::shape::ModelShape;
 use crate::memory::{MemoryPlan, predict};
 
@@ -29,6 +30,9 @@ pub struct ModelFileInfo {
     pub file_bytes: u64,
     /// Words of the vocabulary.
     pub vocabulary: u32,
+    /// The same for files whose tokens mean the same; see [`ModelFileInfo::guesses_for`].
+    #[serde(skip)]
+    pub vocabulary_digest: [u8; 32],
     /// Whether the file brings a chat template.
     pub has_template: bool,
     /// The licence that the file names, with an address where it can be read. Untrusted, like all texts of the file.
@@ -41,6 +45,42 @@ pub struct ModelFileInfo {
     /// What decides how much memory it takes; see [`crate::memory::predict`].
     #[serde(skip)]
     pub shape: ModelShape,
+}
+
+impl ModelFileInfo {
+    /// Whether it can guess for another model, as its draft: each token has to mean the same to both, and a recurrent
+    /// model cannot take guesses back. The load looks once more, at what llama.cpp made of both files.
+    pub fn guesses_for(&self, other: &Self) -> Result<(), DraftFault> {
+        if self.shape.state_bytes > 0 {
+            return Err(DraftFault::Recurrent);
+        }
+        if self.shape.words != other.shape.words {
+            return Err(DraftFault::Words { draft: self.shape.words, model: other.shape.words });
+        }
+        if self.vocabulary_digest != other.vocabulary_digest {
+            return Err(DraftFault::OtherWords);
+        }
+        Ok(())
+    }
+}
+
+/// Why a model cannot guess for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftFault {
+    /// It keeps a state that cannot be taken back.
+    #[error("a recurrent model cannot take guesses back")]
+    Recurrent,
+    /// The vocabularies differ in length.
+    #[error("its vocabulary has {draft} tokens and that of the model {model}")]
+    Words {
+        /// Of the model that is to guess.
+        draft: u64,
+        /// Of the model that it is to guess for.
+        model: u64,
+    },
+    /// The vocabularies are as long as each other.
+    #[error("its tokens are other ones than those of the model")]
+    OtherWords,
 }
 
 /// The context that [`ModelFileInfo::memory_bytes`] counts with, and the default one.
@@ -91,6 +131,7 @@ fn describe(path: &Path, header: &Header) -> ModelFileInfo {
         context_length,
         file_bytes: header.file_bytes,
         vocabulary: embeddings.map_or(0, |tensor| u32::try_from(tensor.shape[1]).unwrap_or(u32::MAX)),
+        vocabulary_digest: vocabulary_digest(header),
         has_template: header.str("tokenizer.chat_template").is_some(),
         licence: licence(header),
         memory_bytes: 0,
@@ -98,6 +139,19 @@ fn describe(path: &Path, header: &Header) -> ModelFileInfo {
         template: header.str("tokenizer.chat_template").map(str::to_owned),
         architecture,
     }
+}
+
+/// The kind of tokenizer decides how a token's text becomes bytes.
+fn vocabulary_digest(header: &Header) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(header.str("tokenizer.ggml.model").unwrap_or_default());
+    if let Some(Value::Array(Array::Str(words))) = header.metadata.get("tokenizer.ggml.tokens") {
+        for word in words {
+            digest.update((word.len() as u64).to_le_bytes());
+            digest.update(word);
+        }
+    }
+    digest.finalize().into()
 }
 
 /// `general.license` is an SPDX expression, or `other` with a name and a link beside it (GGUF's list of standard keys).

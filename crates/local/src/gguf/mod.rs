@@ -7,12 +7,14 @@ mod check;
 mod fault;
 mod info;
 mod projector;
+mod projector_shape;
 mod read;
 mod shape;
 
 pub use fault::{FileFault, ModelFileError};
 pub(crate) use info::USUAL_CONTEXT;
-pub use info::{ModelFileInfo, read_info};
-pub use projector::{ProjectorInfo, projector_beside, read_projector};
+pub use info::{DraftFault, ModelFileInfo, read_info};
+pub use projector::{ProjectorChoice, ProjectorInfo, projector_beside, projectors_beside, read_projector};
+pub use projector_shape::ProjectorShape;
 pub use read::{Array, Header, TensorInfo, Value};
 pub use shape::{AttentionLayer, ModelShape};

@@ -2,9 +2,11 @@
 //!
 //! Invariant: only headers are read. Nothing is found that belongs to a model of another width.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use super::fault::{FileFault, ModelFileError};
+use super::projector_shape::ProjectorShape;
 use super::read::{Header, Value, read_header};
 
 /// What a file says of the part of a model that sees images.
@@ -16,6 +18,34 @@ pub struct ProjectorInfo {
     pub file_bytes: u64,
     /// Numbers that it makes of each piece of an image; the width of its model.
     pub width: u64,
+    /// What decides how much memory it takes.
+    pub shape: ProjectorShape,
+}
+
+/// Which file a model sees with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProjectorChoice {
+    /// The one beside it that fits; none when there is none.
+    #[default]
+    Beside,
+    /// This one, which has to fit. A path that is not absolute begins at the model's folder.
+    File(PathBuf),
+    /// None: it sees nothing, and its memory is saved.
+    Off,
+}
+
+impl ProjectorChoice {
+    /// The file for a model of this width.
+    pub fn of(&self, model: &Path, width: u64) -> Result<Option<ProjectorInfo>, ModelFileError> {
+        match self {
+            Self::Beside => Ok(projector_beside(model, width)),
+            Self::File(path) => {
+                let folder = model.parent().unwrap_or(Path::new(""));
+                read_projector(&folder.join(path), width).map(Some)
+            }
+            Self::Off => Ok(None),
+        }
+    }
 }
 
 /// Reads the header of a file that is to see for a model of this width (0: unknown).
@@ -30,22 +60,27 @@ pub fn read_projector(path: &Path, width: u64) -> Result<ProjectorInfo, ModelFil
     Ok(info)
 }
 
-/// The file beside a model that fits it: one that names no model, or the same as this one.
+/// The file beside a model that fits it best.
 pub fn projector_beside(model: &Path, width: u64) -> Option<ProjectorInfo> {
+    projectors_beside(model, width).into_iter().next()
+}
+
+/// The files beside a model that fit it: those that name no model, or the same as this one. First the one that says most
+/// of the model, of several such the larger one: it is more exact.
+pub fn projectors_beside(model: &Path, width: u64) -> Vec<ProjectorInfo> {
     let words = words_of(model);
-    let entries = std::fs::read_dir(model.parent()?).ok()?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let entries = model.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let named = paths.filter(|path| {
         let name =
             path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         name.contains("mmproj") && name.ends_with(".gguf") && path != model
     });
     let alike = named.filter(|path| words_of(path).iter().all(|word| words.contains(word)));
-    let fitting = alike.filter_map(|path| read_projector(&path, width).ok());
-    // Of several the one that says most of the model, then the larger one: it is more exact.
-    fitting.max_by_key(|info| {
-        (words_of(&info.path).len(), info.file_bytes, std::cmp::Reverse(info.path.clone()))
-    })
+    let mut fitting: Vec<ProjectorInfo> =
+        alike.filter_map(|path| read_projector(&path, width).ok()).collect();
+    fitting.sort_by_key(|info| (Reverse((words_of(&info.path).len(), info.file_bytes)), info.path.clone()));
+    fitting
 }
 
 fn describe(path: &Path, header: &Header) -> Result<ProjectorInfo, FileFault> {
@@ -53,16 +88,22 @@ fn describe(path: &Path, header: &Header) -> Result<ProjectorInfo, FileFault> {
     if header.str("general.architecture") != Some("clip") || !sees {
         return Err(FileFault::Unsuitable("it is not the part of a model that sees images".to_owned()));
     }
-    Ok(ProjectorInfo { path: path.to_owned(), file_bytes: header.file_bytes, width: width_of(header) })
+    let width = width_of(header);
+    let shape = ProjectorShape::of(header, kind_of(header), width);
+    Ok(ProjectorInfo { path: path.to_owned(), file_bytes: header.file_bytes, width, shape })
+}
+
+fn kind_of(header: &Header) -> &str {
+    let kind = header.str("clip.projector_type").or_else(|| header.str("clip.vision.projector_type"));
+    kind.unwrap_or_default()
 }
 
 /// Numbers per piece; 0 when it cannot be told. Older files have the width of another model under `projection_dim`: for
 /// those the last layer says it.
 fn width_of(header: &Header) -> u64 {
-    let kind = header.str("clip.projector_type").or_else(|| header.str("clip.vision.projector_type"));
     let last =
         |name: &str| header.tensors.iter().find(|tensor| tensor.name == name).map(|found| found.shape[0]);
-    match kind.unwrap_or_default() {
+    match kind_of(header) {
         "mlp" => last("mm.3.bias").or_else(|| last("mm.2.bias")).unwrap_or(0),
         "qwen2vl_merger" | "qwen2.5vl_merger" => last("mm.2.bias").unwrap_or(0),
         "gemma3" => last("mm.input_projection.weight").unwrap_or(0),

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError};
 use lectern_core::{ChatRequest, Content, Message, Part, Purpose};
 use tokio_util::sync::CancellationToken;
 
+use super::Shared;
 use super::reply::ReplyTask;
-use super::{Shared, Worker};
 
 /// What is being read ahead.
 #[derive(Default)]
@@ -74,19 +74,9 @@ impl Shared {
             let mut worker = shared.worker.lock().await;
             if shared.uses.load(Ordering::SeqCst) == uses {
                 tracing::info!(path = %shared.path.display(), "a model rests: its memory is given back");
-                worker.unload().await;
+                worker.unload(&shared).await;
             }
         });
-    }
-}
-
-impl Worker {
-    /// Ends the worker after it has saved what it keeps.
-    pub(super) async fn unload(&mut self) {
-        self.loaded = false;
-        if let Some(child) = self.child.take() {
-            child.finish().await;
-        }
     }
 }
 

@@ -115,6 +115,7 @@ impl ReplyTask {
                     let death = self.bury(child).await;
                     tracing::warn!(status = death.status, retry, "the worker of a local model died");
                     if retry {
+                        self.tell_restart("it died before it wrote anything");
                         continue;
                     }
                     self.send(Err(with_death(error, &death)));
@@ -167,6 +168,7 @@ impl ReplyTask {
             reused_tokens: done.usage.reused,
             generated_tokens: done.usage.generated,
             thinking_tokens: None,
+            image_tokens: Some(done.usage.images).filter(|tokens| *tokens > 0),
             prompt_ms: Some(done.usage.prompt_ms),
             generation_ms: Some(done.usage.generation_ms),
             guessed_tokens: Some(done.usage.guessed),

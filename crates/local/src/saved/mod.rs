@@ -5,9 +5,11 @@
 //! states of a conversation are found without opening one. Invariant: a file is whole or absent; whoever reads it
 //! checks its digests before llama.cpp sees it.
 
+mod deleted;
 mod folder;
 mod format;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use deleted::Deleted;
 pub(crate) use folder::{Folder, hex, sweep_process};
 pub(crate) use format::{FileError, Header, checkpoint_bytes, read_header, seal, verify};
 
@@ -42,8 +45,19 @@ impl Default for CacheOptions {
 /// Deletes the saved states of a conversation, of all models. What a running model still knows of it is forgotten
 /// with [`crate::LocalModel::forget`].
 pub fn forget_conversation(folder: &Path, conversation: &str) -> std::io::Result<()> {
-    let start = format!("{}-", conversation_digest(conversation));
-    folder::remove(folder, |name| name.starts_with(&start))
+    forget_conversations(folder, [conversation])
+}
+
+/// The same for several, with one look at the folder.
+pub fn forget_conversations<'a>(
+    folder: &Path,
+    conversations: impl IntoIterator<Item = &'a str>,
+) -> std::io::Result<()> {
+    let gone: BTreeSet<String> = conversations.into_iter().map(conversation_digest).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    folder::remove(folder, |name| name.split('-').next().is_some_and(|digest| gone.contains(digest)))
 }
 
 /// Deletes all saved states.

@@ -59,6 +59,7 @@ use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
 pub(crate) use session::{BATCH, SEQUENCES};
+pub(crate) use sight::WHOLE_IMAGE;
 use sight::load_sight;
 
 /// Set to allow requests that make the worker misbehave.

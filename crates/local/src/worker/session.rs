@@ -131,7 +131,12 @@ impl<'model> Session<'model> {
         self.renderer.images.take_in(&request.images)?;
         let teller = self.teller(request);
         let (mut prompt, sampler) = held_prompt(&self.renderer, request, &teller)?;
-        let mut usage = WorkerUsage { prompt: count(prompt.tokens.len()), ..WorkerUsage::default() };
+        let images = prompt.tokens.iter().filter(|token| is_cell(**token)).count();
+        let mut usage = WorkerUsage {
+            prompt: count(prompt.tokens.len()),
+            images: count(images),
+            ..WorkerUsage::default()
+        };
         if prompt.tokens.is_empty() {
             return Err(WorkerError::Refused { reason: "the conversation is empty".to_owned() });
         }

@@ -13,7 +13,7 @@ use crate::native::{Sight, SightOptions, recent_log};
 use crate::protocol::{Load, WorkerError};
 
 /// Places of an image in models that read it as a whole: Gemma's largest is 1,120.
-const WHOLE_IMAGE: u32 = 1152;
+pub(crate) const WHOLE_IMAGE: u32 = 1152;
 
 /// Loads the file of the settings, when there is one.
 pub(super) fn load_sight<'model>(

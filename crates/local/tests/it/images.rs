@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lectern_core::{AssistantMessage, Blob, ChatModel, ChatRequest, Message, ModelId, Part, UserMessage};
-use lectern_local::{CacheOptions, LocalModel, LocalOptions};
+use lectern_local::{CacheOptions, LocalModel, LocalOptions, ProjectorChoice};
 use lectern_test_gguf::{Family, Recipe, Value};
 
 use crate::support::{Reply, ask, open, request, worker};
@@ -33,7 +33,7 @@ async fn pair_with(family: Family, options: LocalOptions) -> Pair {
 }
 
 /// A picture without compression, its colours made from a seed.
-fn picture(width: u32, height: u32, seed: u32) -> Blob {
+pub fn picture(width: u32, height: u32, seed: u32) -> Blob {
     let row = (width * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
     for number in [54 + row * height, 0, 54, 40, width, height, 1 | 24 << 16, 0, row * height, 0, 0, 0, 0] {
@@ -50,7 +50,7 @@ fn shown(blobs: &[Blob], text: &str) -> Message {
     Message::User(UserMessage { parts, context: None })
 }
 
-fn looking(blobs: &[Blob], text: &str) -> ChatRequest {
+pub fn looking(blobs: &[Blob], text: &str) -> ChatRequest {
     ChatRequest { messages: vec![shown(blobs, text)], ..request("") }
 }
 
@@ -90,6 +90,16 @@ async fn every_family_sees_and_tells_images_apart() {
             Family::Qwen => 8..=40,
         };
         assert!(expected.contains(&places), "{family:?}: {places} places");
+        let seen = one.usage.image_tokens.unwrap();
+        assert_eq!(plain.usage.image_tokens, None);
+        match family {
+            Family::Llava => assert_eq!(seen, 16),
+            // The words around it are words.
+            Family::Gemma => assert_eq!(seen, 4),
+            Family::Qwen => assert!((4..places).contains(&seen), "{seen} of {places}"),
+        }
+        let counted = pair.model.count(looking(&[picture(64, 48, 1)], "What is it?")).await.unwrap();
+        assert_eq!(counted, Some(one.usage.prompt_tokens), "{family:?}: what it takes is known before");
         pair.model.unload().await;
         let again = answered(&pair.model, &looking(&[picture(64, 48, 1)], "What is it?")).await;
         assert_eq!((again.usage.reused_tokens, &again.text), (0, &one.text), "{family:?}");
@@ -219,7 +229,10 @@ async fn a_model_without_a_fitting_part_does_not_see() {
     assert!(!blind.info().vision, "it sees for models of another width");
     answered(&blind, &looking(&[picture(32, 32, 1)], "What is it?")).await;
 
-    let chosen = |path: &Path| LocalOptions { projector: Some(path.to_owned()), ..LocalOptions::default() };
+    let chosen = |path: &Path| LocalOptions {
+        projector: ProjectorChoice::File(path.to_owned()),
+        ..LocalOptions::default()
+    };
     let refused = LocalModel::open(ModelId::from("test"), &pair.path, chosen(&beside), worker()).await;
     let error = refused.err().expect("the settings ask for it").to_string();
     assert!(error.contains("128") && error.contains("mmproj"), "{error}");

@@ -5,8 +5,14 @@ use std::path::Path;
 use lectern_core::{ChatRequest, Sampling};
 use lectern_local::memory::{MemoryNeed, MemoryPlan, predict};
 use lectern_local::{LocalOptions, read_info};
+#[cfg(feature = "vision")]
+use lectern_local::{ProjectorChoice, projector_of};
 use lectern_test_gguf::{Architecture, Proportions, kind};
+#[cfg(feature = "vision")]
+use lectern_test_gguf::{Family, Lens, Recipe};
 
+#[cfg(feature = "vision")]
+use crate::images::{looking, picture};
 use crate::support::{ask, open, request, worker};
 
 /// The peak of resident memory of a process, in bytes.
@@ -60,6 +66,23 @@ fn shapes() -> Vec<(&'static str, Proportions, u32)> {
     ]
 }
 
+/// What was predicted beside what it took, and whether it is within a tenth.
+fn compared(name: &str, need: MemoryNeed, real: u64) -> (String, bool) {
+    let off = need.total as f64 / real as f64 - 1.0;
+    let mega = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let line = format!(
+        "{name}: predicted {:.1} MB (weights {:.1}, kv {:.1}, compute {:.1}, other {:.1}), took {:.1} MB, {:+.1} %",
+        mega(need.total),
+        mega(need.weights),
+        mega(need.kv),
+        mega(need.compute),
+        mega(need.other),
+        mega(real),
+        off * 100.0
+    );
+    (line, off.abs() <= 0.1)
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_predicted_within_a_tenth() {
@@ -69,20 +92,58 @@ async fn memory_is_predicted_within_a_tenth() {
     for (name, shape, context) in shapes() {
         shape.write_hollow(&path).unwrap();
         let (need, real) = both(&path, context).await;
-        let off = need.total as f64 / real as f64 - 1.0;
-        let mega = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        let line = format!(
-            "{name}: predicted {:.1} MB (weights {:.1}, kv {:.1}, compute {:.1}, other {:.1}), took {:.1} MB, {:+.1} %",
-            mega(need.total),
-            mega(need.weights),
-            mega(need.kv),
-            mega(need.compute),
-            mega(need.other),
-            mega(real),
-            off * 100.0
-        );
+        let (line, near) = compared(name, need, real);
         println!("{line}");
-        if off.abs() > 0.1 {
+        if !near {
+            wrong.push(line);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Parts that see, the length of a side of the largest image that each looks at, and a context that this image nearly
+/// fills where all of it is read in one batch: the need is that of a full one.
+#[cfg(feature = "vision")]
+fn lenses() -> Vec<(&'static str, Lens, u32, u32)> {
+    let of = |family, side, patch, width, blocks| Lens {
+        family,
+        side,
+        patch,
+        width,
+        hidden: width * 4,
+        blocks,
+        heads: 4,
+    };
+    vec![
+        ("small images, many weights", of(Family::Llava, 24, 14, 512, 8), 336, 8192),
+        ("images in one go", of(Family::Gemma, 64, 14, 512, 2), 896, 2048),
+        ("images of any size", of(Family::Qwen, 40, 8, 128, 1), 1024, 8192),
+    ]
+}
+
+#[cfg(all(target_os = "linux", feature = "vision"))]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_of_seeing_is_predicted_within_a_tenth() {
+    let mut wrong = Vec::new();
+    for (name, lens, side, context) in lenses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("Tiny-VL.gguf");
+        let recipe = Recipe { context: 8192, ..Recipe::default() };
+        std::fs::write(&path, lens.family.model(recipe).bytes()).unwrap();
+        lens.write_hollow(&folder.path().join("mmproj-Tiny-VL.gguf"), 64).unwrap();
+        let info = read_info(&path).unwrap();
+        let projector = projector_of(&info, &ProjectorChoice::Beside).unwrap().unwrap().shape;
+        let plan = MemoryPlan { context, projector: Some(projector), ..MemoryPlan::default() };
+        let blind = predict(&info.shape, &MemoryPlan { projector: None, ..plan });
+        let need = predict(&info.shape, &plan);
+        assert!(need.weights > blind.weights && need.compute > blind.compute, "{name}: {need:?}");
+        let options = LocalOptions { context: Some(context), ..LocalOptions::default() };
+        let model = open(&path, options, worker()).await;
+        let reply = ask(&model, looking(&[picture(side, side, 1)], "What is it?")).await;
+        assert_eq!(reply.error, None, "{name}");
+        let (line, near) = compared(name, need, peak_of(model.worker_id().await.unwrap()));
+        println!("{line}, {:?} tokens of the image", reply.usage.image_tokens);
+        if !near {
             wrong.push(line);
         }
     }

@@ -49,6 +49,8 @@ async fn a_crash_in_a_load_is_tried_once_more() {
     assert_eq!(reply.error, None);
     let begun = reply.deltas.iter().filter(|delta| **delta == Delta::Loading(0.0)).count();
     assert!(begun >= 2, "{:?}", reply.deltas);
+    let told = |delta: &Delta| matches!(delta, Delta::Notice { code, .. } if code == "model_reloaded");
+    assert_eq!(reply.deltas.iter().filter(|delta| told(delta)).count(), 1, "{:?}", reply.deltas);
     assert_ne!(fixture.model.worker_id().await, first);
 }
 

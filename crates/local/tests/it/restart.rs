@@ -172,6 +172,29 @@ async fn a_deleted_conversation_leaves_no_state() {
 }
 
 #[tokio::test]
+async fn a_model_that_nobody_holds_any_more_saves_nothing_that_was_deleted() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path().join("kv");
+    let mut options = options(&folder);
+    options.cache.rest = Duration::from_secs(3600);
+    let deleted = options.deleted.clone();
+    let recipe = Recipe { context: 8192, ..Recipe::default() };
+    let fixture = random_model_with(recipe, options, worker()).await;
+    let other = ChatRequest { conversation: ConversationId::from("other"), ..hot("Another") };
+    for ask_for in [hot("A secret"), other] {
+        assert_eq!(ask(&fixture.model, ask_for).await.error, None);
+    }
+    let lingering = fixture.model.lingering();
+    deleted.add("one");
+    drop(fixture);
+    // The worker ends by itself, and this waits for it.
+    lingering.unload().await;
+    assert_eq!(states(&folder).len(), 1, "the other one stays");
+    forget_conversation(&folder, "other").unwrap();
+    assert_eq!(states(&folder), [] as [PathBuf; 0]);
+}
+
+#[tokio::test]
 async fn edits_back_and_forth_and_side_jobs_keep_the_state() {
     let place = place().await;
     let model = &place.fixture.model;

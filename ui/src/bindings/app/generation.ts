@@ -3,6 +3,19 @@ import type { ConversationId, MessageId, ModelId } from "../core/ids";
 import type { Problem } from "./view";
 
 /**
+ * A file that a setting may name.
+ */
+export type FileChoice = { 
+/**
+ * As people know it.
+ */
+name: string, 
+/**
+ * Its file: the value of the setting.
+ */
+path: string, };
+
+/**
  * The settings of a model, or of a conversation with it.
  */
 export type GenerationView = { 
@@ -22,6 +35,15 @@ settings: Array<SettingView>,
  * All presets, the built-in ones first.
  */
 presets: Array<PresetView>, 
+/**
+ * Models of the list that can guess for this one, the smallest first; none in a view of a conversation.
+ */
+drafts: Array<FileChoice>, 
+/**
+ * Files beside the model with which it can see images, that of the usual case first; none in a view of a
+ * conversation.
+ */
+projectors: Array<FileChoice>, 
 /**
  * What is written in the settings but can't be used; the default holds in its place.
  */
@@ -47,7 +69,7 @@ settings: Partial<Record<SettingKey, unknown>>, };
 /**
  * One thing that can be set. The names are those of the settings file and of `lectern models set`.
  */
-export type SettingKey = "preset" | "temperature" | "top_p" | "top_k" | "min_p" | "repeat_penalty" | "frequency_penalty" | "presence_penalty" | "seed" | "max_tokens" | "stop" | "thinking" | "thinking_budget" | "json_schema" | "grammar" | "system" | "tools" | "relevant_tools" | "gate" | "pinned_tools" | "tool_mode" | "context_length" | "lookup" | "draft" | "flash_attention" | "kv_type" | "gpu_layers" | "threads" | "idle_minutes" | "template" | "call_form";
+export type SettingKey = "preset" | "temperature" | "top_p" | "top_k" | "min_p" | "repeat_penalty" | "frequency_penalty" | "presence_penalty" | "seed" | "max_tokens" | "stop" | "thinking" | "thinking_budget" | "json_schema" | "grammar" | "system" | "tools" | "relevant_tools" | "gate" | "pinned_tools" | "tool_mode" | "context_length" | "lookup" | "draft" | "projector" | "flash_attention" | "kv_type" | "gpu_layers" | "threads" | "idle_minutes" | "template" | "call_form";
 
 /**
  * What a setting may be.

@@ -139,6 +139,10 @@ generated_tokens: number,
  */
 thinking_tokens?: number, 
 /**
+ * Tokens of the prompt that stand for images; none without images, or when the model does not tell them apart.
+ */
+image_tokens?: number, 
+/**
  * Milliseconds until the prompt was evaluated.
  */
 prompt_ms: number | null, 

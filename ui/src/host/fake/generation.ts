@@ -52,6 +52,7 @@ const RULES: readonly Rule[] = [
   { key: "tool_mode", kind: choice("native", "prompted", "off"), usual: "native" },
   { key: "context_length", kind: number(512, 1_048_576, 512, true), usual: 8192, alone: true, reloads: true },
   { key: "draft", kind: { type: "text", max_bytes: 4096 }, usual: null, alone: true, reloads: true },
+  { key: "projector", kind: { type: "text", max_bytes: 4096 }, usual: null, alone: true, reloads: true },
   { key: "kv_type" as SettingKey, kind: choice("f16", "q8_0", "q4_0"), usual: "f16", alone: true, reloads: true },
 ];
 
@@ -80,8 +81,15 @@ export class FakeGeneration extends FakeProviders implements GenerationHost {
       conversation,
       settings: RULES.map((rule) => this.#setting(rule, inModel, inTalk, talks)),
       presets: this.#presets,
+      drafts: conversation === null ? this.#drafts(of) : [],
+      projectors: [],
       problems: [],
     };
+  }
+
+  #drafts(of: string) {
+    const fits = (id: string, path: string | null) => id !== of && path !== null;
+    return this.view.models.flatMap(({ id, name, path }) => (fits(id, path) ? [{ name, path: path ?? "" }] : []));
   }
 
   #setting(rule: Rule, inModel: SettingChanges, inTalk: SettingChanges, talks: boolean): SettingView {

@@ -203,6 +203,7 @@ export const en = {
   "remote.yes": "yes",
   "settings.providers": "Remote models",
   "stats.cost": "Cost",
+  "stats.images": "Tokens of images",
   "stats.thinking": "Tokens of thinking",
   "test.answer": "A tiny question",
   "test.call": "A call of a tool",

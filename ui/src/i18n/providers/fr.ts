@@ -208,6 +208,7 @@ export const fr: Record<keyof typeof en, string> = {
   "remote.yes": "oui",
   "settings.providers": "Modèles distants",
   "stats.cost": "Coût",
+  "stats.images": "Tokens d’images",
   "stats.thinking": "Tokens de réflexion",
   "test.answer": "Une toute petite question",
   "test.call": "Un appel d’outil",

@@ -199,6 +199,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "remote.yes": "是",
   "settings.providers": "远程模型",
   "stats.cost": "费用",
+  "stats.images": "图片 token",
   "stats.thinking": "思考 token",
   "test.answer": "小问题",
   "test.call": "工具调用",

@@ -86,6 +86,7 @@ export const fr: Record<keyof typeof en, string> = {
   "setting.call_form": "Comment les appels sont écrits",
   "setting.context_length": "Contexte",
   "setting.draft": "Modèle d’ébauche",
+  "setting.projector": "Vision",
   "setting.flash_attention": "Flash attention",
   "setting.frequency_penalty": "Pénalité de fréquence",
   "setting.gate": "Demander d’abord si un outil est nécessaire",
@@ -117,6 +118,7 @@ export const fr: Record<keyof typeof en, string> = {
   "settingHint.call_form": "Seulement quand les outils sont décrits dans la consigne.",
   "settingHint.context_length": "En jetons. Plus de contexte demande plus de mémoire.",
   "settingHint.draft": "Un petit modèle au même vocabulaire ; il devine d’avance.",
+  "settingHint.projector": "Le fichier avec lequel le modèle voit les images (mmproj).",
   "settingHint.flash_attention": "Plus rapide et moins de mémoire, là où la machine le peut.",
   "settingHint.frequency_penalty": "Rend un mot moins probable à chaque fois qu’il est dit.",
   "settingHint.gate":

@@ -16,6 +16,7 @@ use lectern_local::{LocalOptions, ModelFileInfo, ToolSupport};
 use super::super::Engine;
 use crate::library::{KeptBench, of_measure};
 use crate::models::{self, Model, Source};
+use crate::settings::ModelOptions;
 use crate::view::{
     AdviceReason, AdviceView, BenchView, DeviceKind, DeviceView, HardwareView, ModelDetails, ModelOrigin,
     ModelView, NeedView, Problem, SpeedSource, SpeedView, Verdict,
@@ -56,7 +57,7 @@ impl Engine {
         let path = models::file_of(path)?;
         let inspected = self.0.models.examine(&path).await?;
         let (info, kept) = (&inspected.info, self.0.library.bench_of(&path));
-        let model = self.id_of(&path);
+        let model = self.of_file(&path);
         Ok(ModelDetails {
             path: path.display().to_string(),
             name: info.name.clone(),
@@ -76,8 +77,8 @@ impl Engine {
             template: info.template.clone(),
             template_error: inspected.template_error.clone(),
             licence: info.licence.clone(),
-            advice: Some(self.advice_of(info, context, kept.as_ref())),
-            bench: kept.map(|kept| kept.view(&model)),
+            advice: Some(self.advice_of(&model, info, context, kept.as_ref())),
+            bench: kept.map(|kept| kept.view(&model.id)),
         })
     }
 
@@ -129,7 +130,8 @@ impl Engine {
             let info = self.0.models.inspect(&path)?;
             let kept = self.0.library.bench_of(&path);
             let context = context.or(model.options.context_length);
-            return Ok(vec![(model.id.0, self.advice_of(&info, context, kept.as_ref()))]);
+            let advice = self.advice_of(&model, &info, context, kept.as_ref());
+            return Ok(vec![(model.id.0, advice)]);
         }
         let repository = self.list_repository(text).await?;
         let files = repository.files.into_iter();
@@ -168,7 +170,7 @@ impl Engine {
         ModelView {
             origin,
             size: Some(size_of(path, &info)),
-            advice: Some(self.advice_of(&info, model.options.context_length, kept.as_ref())),
+            advice: Some(self.advice_of(model, &info, model.options.context_length, kept.as_ref())),
             bench: kept.map(|kept| kept.view(&model.id)),
             ..view
         }
@@ -180,15 +182,22 @@ impl Engine {
         let Ok(info) = self.0.models.inspect(&path) else { return view };
         let kept = self.0.library.bench_of(&path);
         ModelView {
-            advice: Some(self.advice_of(&info, model.options.context_length, kept.as_ref())),
+            advice: Some(self.advice_of(model, &info, model.options.context_length, kept.as_ref())),
             bench: kept.map(|kept| kept.view(&model.id)),
             ..view
         }
     }
 
     /// The advice about a file that is here.
-    fn advice_of(&self, info: &ModelFileInfo, context: Option<u32>, kept: Option<&KeptBench>) -> AdviceView {
-        let need = |context| need_of(info, context);
+    fn advice_of(
+        &self,
+        model: &Model,
+        info: &ModelFileInfo,
+        context: Option<u32>,
+        kept: Option<&KeptBench>,
+    ) -> AdviceView {
+        let plan = model.plan(info, 0);
+        let need = |context| need_of(info, MemoryPlan { context, ..plan });
         let trained = Some(info.context_length).filter(|trained| *trained > 0);
         self.advice(&need, context, trained, kept.map(KeptBench::ran))
     }
@@ -231,16 +240,19 @@ impl Engine {
         }
     }
 
-    fn id_of(&self, path: &Path) -> ModelId {
-        let state = self.state();
-        let listed = self.listed_models(&state);
-        let known = listed.into_iter().find(|model| model.path() == Some(path));
-        known.map_or_else(|| ModelId(path.display().to_string()), |model| model.id)
+    /// The model of the list that this file is, or one that would be used without being added.
+    fn of_file(&self, path: &Path) -> Model {
+        let listed = self.listed_models(&self.state());
+        listed.into_iter().find(|model| model.path() == Some(path)).unwrap_or_else(|| Model {
+            id: ModelId(path.display().to_string()),
+            source: Source::File(path.to_owned()),
+            options: ModelOptions::default(),
+        })
     }
 }
 
-fn need_of(info: &ModelFileInfo, context: u32) -> Need {
-    let need = predict(&info.shape, &MemoryPlan { context, ..MemoryPlan::default() });
+fn need_of(info: &ModelFileInfo, plan: MemoryPlan) -> Need {
+    let need = predict(&info.shape, &plan);
     let compute = need.compute.saturating_add(need.other);
     Need { weights: need.weights, kv: need.kv, compute, total: need.total, guessed: false }
 }

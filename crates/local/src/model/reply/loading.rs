@@ -32,6 +32,7 @@ impl ReplyTask {
                 let Ok(fresh) = Child::start(&self.shared.command) else { return Err(Stop::Dead(error)) };
                 let death = self.bury(std::mem::replace(child, fresh)).await;
                 tracing::warn!(status = death.status, "a model's process died while it loaded; once more");
+                self.tell_restart("it died while it loaded the model");
                 self.load(child).await.map_err(|stop| match stop {
                     Stop::Dead(error) => Stop::Dead(ModelError {
                         message: format!("{} (it was tried twice)", error.message),
@@ -44,6 +45,12 @@ impl ReplyTask {
         }
         worker.loaded = true;
         Ok(())
+    }
+
+    /// Says that a new process goes on in place of one that died.
+    pub(super) fn tell_restart(&self, why: &str) {
+        let message = format!("the model's process was started anew: {why}");
+        self.send(Ok(Delta::Notice { code: "model_reloaded".to_owned(), message }));
     }
 
     async fn load(&self, child: &mut Child) -> Result<(), Stop> {
