@@ -241,7 +241,7 @@ fn without_groups_around(mut shape: Vec<String>, name: &str) -> Option<Vec<Strin
 }
 
 /// The parts of a rule's body.
-fn tokens(body: &str) -> Vec<&str> {
+pub(super) fn tokens(body: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = body.trim_start();
     while let Some(first) = rest.chars().next() {

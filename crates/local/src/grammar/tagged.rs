@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::bind::{Bound, Callable, callables, owned, reachable, rule_name};
+use super::bind::{Bound, Callable, callables, owned, reachable, rule_name, tokens};
 use super::gbnf::{Rules, literal};
 use super::schema::{Compiler, types_of};
 
@@ -92,10 +92,10 @@ pub(crate) fn bind_tagged(grammar: &str, all_json: &str, tools: &[Value]) -> Opt
                         Texts::No | Texts::Any => return None,
                     };
                     let (_, body) = around.iter().find(|(name, _)| *name == rule)?;
-                    if !body.contains(&value) {
-                        return None;
-                    }
-                    (rule, body.replace(&value, &own))
+                    let (before, behind) = body.split_once(&value)?;
+                    let text = lines.iter().find(|(name, _)| *name == rule)?;
+                    let before = before_text(&text.1).unwrap_or_else(|| before.to_owned());
+                    (rule, format!("{before} {own}{behind}"))
                 }
             };
             lines.iter_mut().find(|(name, _)| *name == at)?.1 = body;
@@ -109,6 +109,15 @@ pub(crate) fn bind_tagged(grammar: &str, all_json: &str, tools: &[Value]) -> Opt
     lines.extend(own.lines().filter_map(|line| line.split_once(" ::=")).map(owned));
     bound.text = reachable(&lines);
     Some(bound)
+}
+
+/// What stands before a text in the rule of its argument: a tag may say there that a text follows.
+fn before_text(body: &str) -> Option<String> {
+    let parts = tokens(body);
+    let is_text = |part: &&str| part.starts_with("until") || part.starts_with("ac-");
+    let before = &parts[..parts.iter().position(is_text)?];
+    let count = |bracket: &str| before.iter().filter(|part| **part == bracket).count();
+    (count("(") == count(")") && !before.contains(&"|")).then(|| format!(" {}", before.join(" ")))
 }
 
 fn lines_of(grammar: &str) -> Vec<(String, String)> {
@@ -242,5 +251,9 @@ mod tests {
         assert!(bound.text.contains("\"red\"") && bound.text.contains("\"7\""), "{}", bound.text);
         assert!(bound.text.contains("tool-pick-arg-t ::= \"<t>\" until"), "{}", bound.text);
         assert_eq!(bind_tagged("root ::= \"x\"", json, &tools), None);
+        // A tag that tells texts from other values.
+        let told = plain.replace("\"<c>\" until", "(\"<c\" \" text>\") until");
+        let bound = bind_tagged(&told, &json.replace("<c>", "<c json>"), &tools).unwrap();
+        assert!(bound.text.contains("\" text>\"") && !bound.text.contains("<c json>"), "{}", bound.text);
     }
 }

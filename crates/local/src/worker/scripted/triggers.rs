@@ -10,7 +10,8 @@ use crate::protocol::{Finish, Generate};
 use crate::worker::calls::is_held;
 
 /// One template of each kind, by the beginning of its file's name. `LECTERN_TEMPLATE` names another one; empty, all.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
+    "deepseek-ai-DeepSeek-V3.2",
     "Qwen-Qwen3-0.6B",
     "Qwen3.5",
     "Qwen3-Coder",
