@@ -57,6 +57,15 @@ for script in tests/clients/vault_*.mjs; do
     client_checks "clients: $(basename "$script" .mjs)" "$(basename "$script")" "$TARGET/debug/lectern" vault
 done
 
+say "OpenAI's own clients, against lectern serve"
+client_checks "clients: api_openai in Node" api_openai.mjs "$TARGET/debug/lectern"
+if "$TARGET/tools/servers/bin/python" -c "import openai" 2>/dev/null; then
+    check "clients: api_openai in Python" \
+        "$TARGET/tools/servers/bin/python" tests/clients/api_openai.py "$TARGET/debug/lectern"
+else
+    skipped "clients: api_openai in Python" "the package could not be installed"
+fi
+
 say "The official MCP conformance suite, against lectern mcp probe"
 node_checks "conformance: every client scenario that a revision requires" conformance run.mjs "$TARGET/debug/lectern"
 

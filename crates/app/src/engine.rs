@@ -3,11 +3,13 @@
 //! Invariant: opening never waits for a server or a model; what a shell asks for is answered from memory or disk.
 
 mod ahead;
+mod answering;
 mod choice;
 mod conversations;
 mod enclosed;
 mod files;
 mod generation;
+mod kept;
 mod library;
 mod news;
 mod providers;
@@ -40,6 +42,8 @@ use crate::settings::Settings;
 use crate::vaults::Vault;
 use crate::view::{AppNews, AppView, ModelView, Problem, ProviderId, VaultView};
 
+pub use answering::Answering;
+pub use kept::KeptKey;
 pub use news::News;
 pub use servers::{NeededValue, ValueKind};
 use servers::{Removed, Unusable};

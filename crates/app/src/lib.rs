@@ -13,7 +13,7 @@ pub mod home;
 mod library;
 pub mod models;
 pub mod options;
-mod picture;
+pub mod picture;
 mod problem;
 pub mod prompt;
 pub mod providers;
@@ -34,7 +34,7 @@ pub mod mcp {
     };
 }
 
-pub use engine::{Engine, NeededValue, News, ValueKind};
+pub use engine::{Answering, Engine, KeptKey, NeededValue, News, ValueKind};
 pub use home::Home;
 pub use lectern_library::units;
 pub use lectern_mcp::export::Shape;

@@ -78,9 +78,29 @@ pub struct Settings {
     /// Standing permissions and prohibitions, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// The local HTTP API.
+    #[serde(default, skip_serializing_if = "ApiEntry::is_default")]
+    pub api: ApiEntry,
     /// Keys of other versions, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// The local HTTP API.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ApiEntry {
+    /// The names of its keys; what they are and may do is in the keyring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+    /// Keys of other versions, kept as they are.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl ApiEntry {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One of the user's own vaults.
@@ -114,6 +134,7 @@ impl Default for Settings {
             starter: ModelOptions::default(),
             presets: Map::new(),
             rules: Vec::new(),
+            api: ApiEntry::default(),
             other: Map::new(),
         }
     }

@@ -24,6 +24,8 @@ pub enum Command {
     Ask(Ask),
     /// Talk in the terminal; /x ends it
     Chat(Chat),
+    /// Serve models and tools over HTTP to other programs on this computer
+    Serve(Box<crate::serve::Serve>),
     /// The models that can answer
     #[command(subcommand)]
     Models(crate::models::Models),

@@ -19,6 +19,7 @@ mod output;
 mod permit;
 mod question;
 mod score;
+mod serve;
 mod servers;
 
 use std::ffi::OsString;
@@ -62,6 +63,7 @@ async fn run(cli: Cli) -> Exit {
         Command::Ask(ask) => ask::run(home, ask).await,
         Command::Chat(chat) => chat::run(home, chat).await,
         Command::Models(models) => models::run(home, models).await,
+        Command::Serve(asked) => serve::run(home, asked).await,
         Command::Mcp(mcp) => mcp::run(home, mcp).await,
         Command::Audit(asked) => audit::run(home, asked).await,
         Command::Doctor(doctor) => servers::doctor(home, doctor.with).await,

@@ -77,7 +77,8 @@ impl Engine {
         self.0.host.stop(id).await.map_err(|_| unknown_server(id))
     }
 
-    pub(super) async fn servers_settled(&self) {
+    /// Waits until no server is starting any more, but not for long.
+    pub async fn servers_settled(&self) {
         // A server that needs longer offers its tools from the next step on.
         let _ = tokio::time::timeout(SEND_WAITS, self.0.host.settled()).await;
     }

@@ -286,6 +286,9 @@ impl Store {
     }
 
     fn append(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), StoreError> {
+        if let Some(main) = &self.0.main {
+            return main.append(sql, values);
+        }
         let id = {
             let connection = self.connection();
             connection.prepare_cached(sql)?.execute(values)?;

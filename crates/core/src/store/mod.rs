@@ -6,6 +6,7 @@
 
 mod approvals;
 mod audit;
+mod beside;
 mod branch;
 mod conversations;
 mod fits;
@@ -47,6 +48,8 @@ struct Inner {
     // A std mutex: nothing awaits while it is held.
     connection: Mutex<Connection>,
     instance: Instance,
+    /// The store that has the audit log, when it is not this one.
+    main: Option<Store>,
 }
 
 /// Why the store gave nothing back.
@@ -116,20 +119,29 @@ impl Store {
     /// Opens or makes the file. Turns that a crash interrupted are repaired, conversations deleted 30 days ago are
     /// purged. Two processes may have the same file open.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, None)
+    }
+
+    fn open_with(path: &Path, main: Option<Self>) -> Result<Self, StoreError> {
         let connection =
             Connection::open(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
-        Self::set_up(connection, path, Instance::register(path))
+        Self::set_up(connection, path, Instance::register(path), main)
     }
 
     /// A store that ends with the last handle on it.
     pub fn in_memory() -> Result<Self, StoreError> {
         let connection = Connection::open_in_memory()?;
-        Self::set_up(connection, Path::new(":memory:"), Instance::alone())
+        Self::set_up(connection, Path::new(":memory:"), Instance::alone(), None)
     }
 
-    fn set_up(mut connection: Connection, path: &Path, instance: Instance) -> Result<Self, StoreError> {
+    fn set_up(
+        mut connection: Connection,
+        path: &Path,
+        instance: Instance,
+        main: Option<Self>,
+    ) -> Result<Self, StoreError> {
         schema::prepare(&mut connection, path).map_err(|error| name_damage(error, path))?;
-        let store = Self(Arc::new(Inner { connection: Mutex::new(connection), instance }));
+        let store = Self(Arc::new(Inner { connection: Mutex::new(connection), instance, main }));
         store.recover_interrupted().map_err(|error| name_damage(error, path))?;
         store.purge_deleted(clock::now())?;
         Ok(store)

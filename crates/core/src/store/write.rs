@@ -123,7 +123,7 @@ pub(super) fn apply(tx: &Transaction<'_>, key: &TurnKey, write: &TurnWrite<'_>) 
     Ok(())
 }
 
-fn append_message(
+pub(super) fn append_message(
     tx: &Transaction<'_>,
     key: &TurnKey,
     id: &MessageId,

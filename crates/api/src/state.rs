@@ -1,0 +1,91 @@
+//! What all requests share.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use crate::approvals::Approvals;
+use crate::auth::{Keys, Scope};
+use crate::backend::Backend;
+use crate::error::ApiError;
+use crate::limits::Meters;
+use crate::options::ApiOptions;
+use crate::prefix::Prefixes;
+use crate::v1::calls::Pieces;
+
+/// What all requests share. Clones are the same.
+#[derive(Clone)]
+pub struct Api(Arc<Shared>);
+
+/// See [`Api`].
+pub struct Shared {
+    /// What answers.
+    pub backend: Arc<dyn Backend>,
+    /// Who may ask.
+    pub keys: Keys,
+    /// How it was started.
+    pub options: ApiOptions,
+    /// When, in seconds since 1970.
+    pub started: u64,
+    /// What each key uses now.
+    pub meters: Meters,
+    /// Which conversation of the caches a request goes on with.
+    pub prefixes: Prefixes,
+    /// The calls that wait for the user.
+    pub approvals: Approvals,
+    /// Fires when streams have to end.
+    pub ending: CancellationToken,
+}
+
+impl Api {
+    /// For a server that starts now.
+    pub fn new(backend: Arc<dyn Backend>, keys: Keys, options: ApiOptions) -> Self {
+        let started = u64::try_from(lectern_core::clock::now().as_second()).unwrap_or_default();
+        let (meters, ending) = (Meters::new(options.limits), CancellationToken::new());
+        let (prefixes, approvals) = (Prefixes::default(), Approvals::default());
+        Self(Arc::new(Shared { backend, keys, options, started, meters, prefixes, approvals, ending }))
+    }
+
+    /// Whether there is anybody who can say yes to a call.
+    pub fn can_approve(&self) -> bool {
+        self.approvals.is_attended() || self.keys.any(Scope::Approvals)
+    }
+
+    /// The pieces until the server ends or the answer's time is over; then the reason is the last one.
+    pub fn until_end(&self, pieces: Pieces) -> Pieces {
+        let ending = self.ending.clone();
+        let over = Box::pin(tokio::time::sleep(self.options.limits.answer_time));
+        let state = Some((pieces, ending, over));
+        stream::unfold(state, |state| async move {
+            let (mut pieces, ending, mut over) = state?;
+            tokio::select! {
+                biased;
+                () = ending.cancelled() => Some((Err(ending_now()), None)),
+                piece = pieces.next() => Some((piece?, Some((pieces, ending, over)))),
+                () = &mut over => Some((Err(took_too_long()), None)),
+            }
+        })
+        .boxed()
+    }
+}
+
+impl Deref for Api {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// The server ends under a request.
+pub fn ending_now() -> ApiError {
+    let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+    ApiError::failed(status, "server_ending", "Lectern's API is being stopped").retry_after(5)
+}
+
+fn took_too_long() -> ApiError {
+    let status = axum::http::StatusCode::GATEWAY_TIMEOUT;
+    ApiError::failed(status, "answer_timeout", "the answer took longer than the limit")
+}
