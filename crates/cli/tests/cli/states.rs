@@ -134,7 +134,8 @@ async fn a_model_that_was_let_go_in_a_turn_saves_nothing_that_was_deleted_meanwh
     opened.ask(None, &other, "Hello").await;
     engine.delete_conversation(&secret.conversation).unwrap();
     let running = engine.conversations().unwrap().into_iter().filter(|one| one.running);
-    assert_eq!(running.map(|one| one.id).collect::<Vec<_>>(), [long.conversation.clone()]);
+    let running: Vec<_> = running.map(|one| one.id).collect();
+    assert_eq!(running, std::slice::from_ref(&long.conversation));
 
     stop(engine, &long, events).await;
     engine.shutdown().await;

@@ -92,7 +92,7 @@ async fn a_deleted_conversation_can_come_back_until_it_is_purged() {
 
     store.delete(&id).unwrap();
     assert_eq!(store.conversations().unwrap(), []);
-    assert_eq!(store.deleted_conversations().unwrap(), [id.clone()]);
+    assert_eq!(store.deleted_conversations().unwrap(), std::slice::from_ref(&id));
     assert!(matches!(store.conversation(&id), Err(StoreError::UnknownConversation(_))));
     assert!(app.turns.start(app.input("still there?")).is_err());
     store.restore(&id).unwrap();
