@@ -72,8 +72,9 @@ impl Engine {
     ) -> Option<ChatRequest> {
         let tools = self.0.host.tools();
         let SoFar { summary, mut messages } = match &conversation {
-            Some(id) => SoFar::of(&self.0.store, id, tools.as_ref()).ok()?,
-            None => SoFar::default(),
+            // The built-in model gets no earlier turns.
+            Some(id) if !starter::is_starter(info) => SoFar::of(&self.0.store, id, tools.as_ref()).ok()?,
+            Some(_) | None => SoFar::default(),
         };
         messages.push(Message::User(UserMessage::text(draft)));
         let set = self.effective(model, conversation.as_ref()).ok()?;

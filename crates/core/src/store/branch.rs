@@ -49,6 +49,22 @@ impl Store {
         Ok((messages, walk.next.is_some()))
     }
 
+    /// The messages of the active branch's last turn, oldest first.
+    pub(crate) fn messages_of_last_turn(
+        &self,
+        conversation: &ConversationId,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let connection = self.connection();
+        let mut walk = Walk::from_end(&connection, conversation)?;
+        let last = walk.turn()?;
+        let mut messages = Vec::new();
+        while last.is_some() && walk.turn()? == last {
+            messages.extend(walk.step()?);
+        }
+        messages.reverse();
+        Ok(messages)
+    }
+
     /// The last turns of the active branch, or those before a message of it: as many as asked for, each of them whole.
     pub fn page(
         &self,

@@ -21,8 +21,13 @@ pub(super) fn history(turn: &Turn) -> Result<Vec<Message>, TurnError> {
     Ok(history::for_request(messages.into_iter().map(|stored| stored.message).collect()))
 }
 
-/// What the summary says, and the stored messages of the active branch behind it.
+/// What the summary says, and the stored messages of the active branch behind it; only those of the present turn where
+/// the earlier ones are left out.
 pub(super) fn stored(turn: &Turn) -> Result<(Option<String>, Vec<StoredMessage>), TurnError> {
+    if turn.input.earlier_turns == EarlierTurns::LeftOut {
+        let present = turn.input.store.messages_of_last_turn(&turn.key.conversation);
+        return Ok((None, present.map_err(|error| store_error(&error))?));
+    }
     behind(&turn.input.store, &turn.key.conversation, turn.summary.as_ref())
         .map_err(|error| store_error(&error))
 }
@@ -70,10 +75,6 @@ pub(super) fn composed(turn: &Turn, offer: &Offer) -> Result<Composed, TurnError
     let input = &turn.input;
     let (summary, messages) = stored(turn)?;
     let mut messages = history::for_request(messages.into_iter().map(|stored| stored.message).collect());
-    if input.earlier_turns == EarlierTurns::LeftOut {
-        let present = messages.iter().rposition(|message| matches!(message, Message::User(_)));
-        messages.drain(..present.unwrap_or(0));
-    }
     let shortened = fit::shorten::apply(&mut messages, &turn.cuts, &input.tools.tools());
     let summarised = summary.is_some();
     let parts = [input.system.clone(), offer.index.clone(), summary];
