@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lectern_app::Answering;
 use lectern_core::{
-    Actor, AnswerForm, CallContext, ConversationId, EarlierTurns, Event, EventKind, Events, ExposurePolicy,
+    Actor, AnswerForm, CallContext, ConversationId, Event, EventKind, Events, ExposurePolicy,
     PermissionAnswer, QuestionAnswer, Sampling, StartError, Store, ThinkingOptions, ToolCall, ToolCallId,
     ToolExposure, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnHandle, TurnInput,
     Turns, UserMessage,
@@ -194,7 +194,7 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
         sampling: start.sampling,
         thinking: start.thinking,
         answer: start.answer,
-        earlier_turns: if answering.starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent },
+        earlier_turns: answering.earlier_turns(),
         largest_context: answering.largest_context,
         tool_mode: answering.tool_mode,
         exposure,

@@ -7,9 +7,15 @@ use std::collections::HashMap;
 
 use crate::ids::ToolCallId;
 use crate::message::{AssistantMessage, Message, Part, ToolCall, ToolOutcome, ToolResult, UserMessage};
+use crate::store::StoredMessage;
 
 /// What a call gets whose result was lost, e.g. in a crash.
 pub const LOST_RESULT: &str = "This call was interrupted; whether it took effect is not known.";
+
+/// Stored messages as the next request must have them.
+pub(crate) fn of_stored(messages: Vec<StoredMessage>) -> Vec<Message> {
+    for_request(messages.into_iter().map(|stored| stored.message).collect())
+}
 
 /// The history as the next request must have it.
 pub fn for_request(messages: Vec<Message>) -> Vec<Message> {

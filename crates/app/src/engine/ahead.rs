@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lectern_core::turn::SoFar;
+use lectern_core::turn::{SoFar, joined};
 use lectern_core::{ChatRequest, ConversationId, Message, ToolExposure, ToolProvider, UserMessage};
 use tokio_util::sync::CancellationToken;
 
@@ -81,11 +81,9 @@ impl Engine {
         // Elsewhere they stand behind the question, and can't be read before it.
         let before_history = matches!(set.exposure().tools, ToolExposure::Always | ToolExposure::Deciding);
         let told = set.system().or_else(|| instructions(starter::is_starter(info)));
-        let system: Vec<String> =
-            [told, summary].into_iter().flatten().filter(|text| !text.is_empty()).collect();
         Some(ChatRequest {
             conversation: conversation.unwrap_or_default(),
-            system: (!system.is_empty()).then(|| system.join("\n\n")),
+            system: joined([told, summary]),
             messages,
             tools: if before_history { tools.to_vec() } else { Vec::new() },
             tool_mode: set.tool_mode().unwrap_or(info.tool_mode),

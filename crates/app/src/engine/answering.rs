@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use lectern_core::turn::DEFAULT_MAX_STEPS;
 use lectern_core::{
-    ChatModel, ConversationId, ExposurePolicy, ModelId, PermissionBook, Sampling, Store, ThinkingOptions,
-    ToolMode, ToolProvider,
+    ChatModel, ConversationId, EarlierTurns, ExposurePolicy, ModelId, PermissionBook, Sampling, Store,
+    ThinkingOptions, ToolMode, ToolProvider,
 };
 
 use super::Engine;
 use super::turns::instructions;
-use crate::generation::usual;
+use crate::generation::{Effective, usual};
+use crate::models::Model;
 use crate::starter;
 use crate::view::{ModelView, Problem, SettingKey};
 
@@ -41,6 +42,13 @@ pub struct Answering {
     pub starter: bool,
 }
 
+impl Answering {
+    /// Whether it gets the turns before the present one.
+    pub fn earlier_turns(&self) -> EarlierTurns {
+        if self.starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent }
+    }
+}
+
 impl Engine {
     /// The models that can be asked, the one that answers by itself first.
     pub fn answering_models(&self) -> Vec<ModelView> {
@@ -56,24 +64,29 @@ impl Engine {
         let model = self.model_for(id, None)?;
         let set = self.effective(&model, None)?;
         let chat_model = self.0.models.open(&model).await?;
+        Ok(self.ready(&model, &set, chat_model))
+    }
+
+    /// What these settings say of an open model.
+    pub(super) fn ready(&self, model: &Model, set: &Effective, chat_model: Arc<dyn ChatModel>) -> Answering {
         let info = chat_model.info();
         let starter = starter::is_starter(info);
         let mut exposure = set.exposure();
         if !starter && !set.is_set(SettingKey::Tools) {
             exposure.tools = usual::exposure(exposure.tools, &self.0.host.tools(), info.context_length);
         }
-        Ok(Answering {
+        Answering {
             id: model.id.clone(),
             tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
             sampling: set.sampling(),
             thinking: set.thinking(),
             exposure,
             system: set.system().or_else(|| instructions(starter)),
-            largest_context: self.known(&model).trained,
+            largest_context: self.known(model).trained,
             max_steps: self.0.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
             starter,
             model: chat_model,
-        })
+        }
     }
 
     /// The tools of the user's servers.

@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use lectern_core::turn::{AnswerRefused, DEFAULT_MAX_STEPS};
+use lectern_core::turn::AnswerRefused;
 use lectern_core::{
-    ChatModel, ConversationId, EarlierTurns, Events, MessageId, Part, PermissionAnswer, QuestionAnswer,
-    QuestionId, StartError, ToolCallId, ToolProvider, TurnHandle, TurnId, TurnInput, UserMessage, clock,
+    ChatModel, ConversationId, Events, MessageId, Part, PermissionAnswer, QuestionAnswer, QuestionId,
+    StartError, ToolCallId, TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use super::enclosed::must_see;
-use crate::generation::usual;
 use crate::models::Model;
 use crate::problem::{of_start, of_store};
 use crate::prompt::{system_prompt, today};
-use crate::starter;
-use crate::view::{Problem, SendReceipt, SendRequest, SettingKey};
+use crate::view::{Problem, SendReceipt, SendRequest};
 
 impl Engine {
     /// Stores the message and starts the turn. Servers that are still on their way are waited for, within limits.
@@ -113,30 +111,24 @@ impl Engine {
             None => store.create_conversation().map_err(|error| of_store(&error))?,
         };
         let set = self.effective(model, Some(&conversation))?;
-        let info = chat_model.info().clone();
-        let starter = starter::is_starter(&info);
-        let tools = Arc::clone(&self.0.host) as Arc<dyn ToolProvider>;
-        let mut exposure = set.exposure();
-        if !starter && !set.is_set(SettingKey::Tools) {
-            exposure.tools = usual::exposure(exposure.tools, &tools.tools(), info.context_length);
-        }
+        let ready = self.ready(model, &set, chat_model);
         let input = TurnInput {
             conversation,
-            message: UserMessage { parts, context: (!starter).then(|| today(&date_here())) },
-            tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
-            model: chat_model,
-            exposure,
-            tools,
+            message: UserMessage { parts, context: (!ready.starter).then(|| today(&date_here())) },
+            earlier_turns: ready.earlier_turns(),
+            model: ready.model,
+            tool_mode: ready.tool_mode,
+            exposure: ready.exposure,
+            tools: self.tool_provider(),
             who: self.0.options.who.clone(),
-            permissions: Arc::clone(&self.0.permissions),
+            permissions: self.permissions(),
             store: store.clone(),
-            system: set.system().or_else(|| instructions(starter)),
-            sampling: set.sampling(),
-            thinking: set.thinking(),
+            system: ready.system,
+            sampling: ready.sampling,
+            thinking: ready.thinking,
             answer: set.answer(),
-            earlier_turns: if starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent },
-            largest_context: self.known(model).trained,
-            max_steps: self.0.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS),
+            largest_context: ready.largest_context,
+            max_steps: ready.max_steps,
             cancel: CancellationToken::new(),
         };
         self.0.turns.start(input).map_err(|error: StartError| of_start(&error))

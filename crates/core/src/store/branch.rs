@@ -41,11 +41,7 @@ impl Store {
     ) -> Result<(Vec<StoredMessage>, bool), StoreError> {
         let connection = self.connection();
         let mut walk = Walk::from_end(&connection, conversation)?;
-        let mut messages = Vec::new();
-        while walk.next.as_ref().is_some_and(|next| next != last) {
-            messages.extend(walk.step()?);
-        }
-        messages.reverse();
+        let messages = walk.while_next(|walk| Ok(walk.next.as_ref() != Some(last)))?;
         Ok((messages, walk.next.is_some()))
     }
 
@@ -57,12 +53,7 @@ impl Store {
         let connection = self.connection();
         let mut walk = Walk::from_end(&connection, conversation)?;
         let last = walk.turn()?;
-        let mut messages = Vec::new();
-        while last.is_some() && walk.turn()? == last {
-            messages.extend(walk.step()?);
-        }
-        messages.reverse();
-        Ok(messages)
+        walk.while_next(|walk| Ok(walk.turn()? == last))
     }
 
     /// The last turns of the active branch, or those before a message of it: as many as asked for, each of them whole.
@@ -78,22 +69,15 @@ impl Store {
             Some(before) => Walk::before(&connection, conversation, before)?,
         };
         let mut page = StoredPage::default();
-        let mut shown: Vec<TurnId> = Vec::new();
-        while let Some(turn) = walk.turn()? {
-            if !shown.contains(&turn) {
-                if shown.len() >= turns.max(1) {
-                    break;
-                }
-                shown.push(turn);
-            }
-            page.messages.extend(walk.step()?);
-        }
-        page.messages.reverse();
+        let mut wanted: BTreeSet<TurnId> = BTreeSet::new();
+        page.messages = walk.while_next(|walk| {
+            let turn = walk.turn()?.filter(|turn| wanted.contains(turn) || wanted.len() < turns.max(1));
+            Ok(turn.map(|turn| wanted.insert(turn)).is_some())
+        })?;
         if let Some(next) = &walk.next {
             page.earlier =
                 connection.prepare_cached(EARLIER)?.query_row([next.as_str()], |row| row.get(0))?;
         }
-        let mut wanted: BTreeSet<TurnId> = shown.into_iter().collect();
         if before.is_none() {
             wanted.extend(without_message(&connection, conversation)?);
         }
@@ -161,8 +145,21 @@ impl<'a> Walk<'a> {
         Ok(turn)
     }
 
+    /// Reads on while this holds for where it stands; oldest first.
+    pub(super) fn while_next(
+        &mut self,
+        mut holds: impl FnMut(&Self) -> Result<bool, StoreError>,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut messages = Vec::new();
+        while self.next.is_some() && holds(self)? {
+            messages.extend(self.step()?);
+        }
+        messages.reverse();
+        Ok(messages)
+    }
+
     /// Reads a message and goes up.
-    pub(super) fn step(&mut self) -> Result<Option<StoredMessage>, StoreError> {
+    fn step(&mut self) -> Result<Option<StoredMessage>, StoreError> {
         let Some(id) = self.next.take() else { return Ok(None) };
         let mut statement =
             self.connection.prepare_cached("SELECT parent, turn, at, body FROM messages WHERE id = ?1")?;

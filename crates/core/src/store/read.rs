@@ -38,19 +38,12 @@ impl Store {
     /// The messages of the active branch, oldest first, as they were stored.
     pub fn messages(&self, conversation: &ConversationId) -> Result<Vec<StoredMessage>, StoreError> {
         let connection = self.connection();
-        let mut walk = Walk::from_end(&connection, conversation)?;
-        let mut out = Vec::new();
-        while let Some(message) = walk.step()? {
-            out.push(message);
-        }
-        out.reverse();
-        Ok(out)
+        Walk::from_end(&connection, conversation)?.while_next(|_| Ok(true))
     }
 
     /// The active branch as the next request must have it; see [`history::for_request`].
     pub fn history(&self, conversation: &ConversationId) -> Result<Vec<Message>, StoreError> {
-        let messages = self.messages(conversation)?.into_iter().map(|stored| stored.message).collect();
-        Ok(history::for_request(messages))
+        Ok(history::of_stored(self.messages(conversation)?))
     }
 
     /// The turns of a conversation with their stored events, oldest first.

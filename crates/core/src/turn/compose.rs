@@ -18,7 +18,7 @@ use crate::tool::ToolSpec;
 /// The history as the model gets it before anything is made to fit.
 pub(super) fn history(turn: &Turn) -> Result<Vec<Message>, TurnError> {
     let (_, messages) = stored(turn)?;
-    Ok(history::for_request(messages.into_iter().map(|stored| stored.message).collect()))
+    Ok(history::of_stored(messages))
 }
 
 /// What the summary says, and the stored messages of the active branch behind it; only those of the present turn where
@@ -56,10 +56,16 @@ impl SoFar {
     /// Of this conversation, when these tools may be named in what is cut.
     pub fn of(store: &Store, conversation: &ConversationId, tools: &[ToolSpec]) -> Result<Self, StoreError> {
         let (summary, messages) = behind(store, conversation, store.summary(conversation)?.as_ref())?;
-        let mut messages = history::for_request(messages.into_iter().map(|stored| stored.message).collect());
+        let mut messages = history::of_stored(messages);
         fit::shorten::apply(&mut messages, &store.cuts(conversation)?, tools);
         Ok(Self { summary, messages })
     }
+}
+
+/// Instructions of these parts, in their order.
+pub fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// A request, and what was left out of it.
@@ -74,14 +80,12 @@ pub(super) struct Composed {
 pub(super) fn composed(turn: &Turn, offer: &Offer) -> Result<Composed, TurnError> {
     let input = &turn.input;
     let (summary, messages) = stored(turn)?;
-    let mut messages = history::for_request(messages.into_iter().map(|stored| stored.message).collect());
+    let mut messages = history::of_stored(messages);
     let shortened = fit::shorten::apply(&mut messages, &turn.cuts, &input.tools.tools());
     let summarised = summary.is_some();
-    let parts = [input.system.clone(), offer.index.clone(), summary];
-    let system: Vec<String> = parts.into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let mut request = ChatRequest {
         conversation: turn.key.conversation.clone(),
-        system: (!system.is_empty()).then(|| system.join("\n\n")),
+        system: joined([input.system.clone(), offer.index.clone(), summary]),
         messages,
         tools: offer.tools.clone(),
         tool_choice: offer.choice.clone(),

@@ -37,7 +37,7 @@ use crate::store::{Actor, NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
 pub use asked::AnswerRefused;
-pub use compose::SoFar;
+pub use compose::{SoFar, joined};
 pub use handle::{Events, NotAsked, TurnHandle};
 
 /// Steps of a turn at most, unless another limit is given.
