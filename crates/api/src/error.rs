@@ -145,8 +145,16 @@ impl IntoResponse for ApiError {
             // The OpenAI packages ask again by themselves unless they are told not to.
             headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
         }
+        response.extensions_mut().insert(Failed { code: self.code });
         response
     }
+}
+
+/// What a response failed with, for who counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed {
+    /// The error's code.
+    pub code: &'static str,
 }
 
 /// Whether the same request may come through a little later.

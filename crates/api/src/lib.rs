@@ -22,6 +22,7 @@ mod fields;
 mod guard;
 mod held;
 mod limits;
+mod metrics;
 mod options;
 mod prefix;
 mod router;

@@ -10,7 +10,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::shortened;
 use crate::state::Api;
-use crate::{auth, guard, limits, v1};
+use crate::{auth, guard, limits, metrics, v1};
 
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
@@ -18,11 +18,16 @@ pub fn router(api: &Api) -> Router {
         .route("/v1/models", get(v1::models::list))
         .route("/v1/models/{*id}", get(v1::models::one))
         .route("/v1/chat/completions", post(v1::chat::completions))
+        .route("/metrics", get(metrics::http::show))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), limits::check))
         .layer(from_fn_with_state(api.clone(), auth::require));
-    with_key.layer(cors(api)).layer(from_fn_with_state(api.clone(), guard::check)).with_state(api.clone())
+    with_key
+        .layer(cors(api))
+        .layer(from_fn_with_state(api.clone(), guard::check))
+        .layer(from_fn_with_state(api.clone(), metrics::http::account))
+        .with_state(api.clone())
 }
 
 /// Pages of listed origins may read the answers. A preflight has no key.
@@ -35,7 +40,7 @@ fn cors(api: &Api) -> CorsLayer {
         .allow_origin(AllowOrigin::predicate(listed))
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(tower_http::cors::AllowHeaders::mirror_request())
-        .expose_headers([header::RETRY_AFTER, header::ETAG])
+        .expose_headers([header::RETRY_AFTER, header::ETAG, metrics::http::REQUEST_ID])
 }
 
 async fn no_such_address(request: Request) -> ApiError {

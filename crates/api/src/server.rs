@@ -10,6 +10,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use lectern_app::view::MetricsView;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -40,13 +41,18 @@ pub struct Server {
 
 /// Why it did not start.
 #[derive(Debug, thiserror::Error)]
-#[error("listen at {address}")]
-pub struct StartError {
-    /// Where.
-    pub address: SocketAddr,
-    /// Why not.
-    #[source]
-    pub source: std::io::Error,
+pub enum StartError {
+    /// Nobody can listen there.
+    #[error("listen at {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Nothing can be counted.
+    #[error("count what the API does")]
+    Metrics(#[source] prometheus::Error),
 }
 
 impl Server {
@@ -62,8 +68,9 @@ impl Server {
             let address = listener.local_addr()?;
             Ok((listener, address))
         };
-        let (listener, address) = listened.await.map_err(|source| StartError { address: asked, source })?;
-        let api = Api::new(backend, keys, options);
+        let (listener, address) =
+            listened.await.map_err(|source| StartError::Listen { address: asked, source })?;
+        let api = Api::new(backend, keys, options)?;
         let closing = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, api.clone(), closing.clone()));
         Ok(Self { address, closing, api, serving })
@@ -82,6 +89,11 @@ impl Server {
     /// The calls that wait for the user, for a window.
     pub fn approvals(&self) -> Approvals {
         self.api.approvals.clone()
+    }
+
+    /// What was counted since it was started: the numbers of `GET /metrics`, for a window.
+    pub fn metrics(&self) -> MetricsView {
+        self.api.metrics.view()
     }
 
     /// Takes no more connections, lets streams go on for a while, tells those that still run why they end, and stops.

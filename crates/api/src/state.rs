@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
@@ -11,9 +12,11 @@ use crate::auth::{Keys, Scope};
 use crate::backend::Backend;
 use crate::error::ApiError;
 use crate::limits::Meters;
+use crate::metrics::Metrics;
 use crate::options::ApiOptions;
 use crate::prefix::Prefixes;
-use crate::v1::calls::Pieces;
+use crate::server::StartError;
+use crate::v1::calls::{Piece, Pieces};
 
 /// What all requests share. Clones are the same.
 #[derive(Clone)]
@@ -35,22 +38,57 @@ pub struct Shared {
     pub prefixes: Prefixes,
     /// The calls that wait for the user.
     pub approvals: Approvals,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Fires when streams have to end.
     pub ending: CancellationToken,
 }
 
 impl Api {
     /// For a server that starts now.
-    pub fn new(backend: Arc<dyn Backend>, keys: Keys, options: ApiOptions) -> Self {
+    pub fn new(backend: Arc<dyn Backend>, keys: Keys, options: ApiOptions) -> Result<Self, StartError> {
         let started = u64::try_from(lectern_core::clock::now().as_second()).unwrap_or_default();
         let (meters, ending) = (Meters::new(options.limits), CancellationToken::new());
         let (prefixes, approvals) = (Prefixes::default(), Approvals::default());
-        Self(Arc::new(Shared { backend, keys, options, started, meters, prefixes, approvals, ending }))
+        let metrics = Metrics::new().map_err(StartError::Metrics)?;
+        Ok(Self(Arc::new(Shared {
+            backend,
+            keys,
+            options,
+            started,
+            meters,
+            prefixes,
+            approvals,
+            metrics,
+            ending,
+        })))
     }
 
     /// Whether there is anybody who can say yes to a call.
     pub fn can_approve(&self) -> bool {
         self.approvals.is_attended() || self.keys.any(Scope::Approvals)
+    }
+
+    /// The same pieces of one reply, counted.
+    pub fn counted(&self, pieces: Pieces) -> Pieces {
+        let (api, begun, mut spoken) = (self.clone(), Instant::now(), false);
+        let count = move |piece: &Result<Piece, ApiError>| match piece {
+            Ok(Piece::Text(_) | Piece::Thinking(_) | Piece::Call { .. }) if !spoken => {
+                spoken = true;
+                api.metrics.first_token(begun.elapsed());
+            }
+            Ok(Piece::Done { usage, .. }) => api.metrics.tokens(usage),
+            Ok(_) | Err(_) => {}
+        };
+        pieces.inspect(count).boxed()
+    }
+
+    /// The same pieces; an error among them is counted, as it has no response of its own.
+    pub fn failures_counted(&self, pieces: Pieces) -> Pieces {
+        let api = self.clone();
+        pieces
+            .inspect(move |piece| _ = piece.as_ref().inspect_err(|error| api.metrics.error(error.code)))
+            .boxed()
     }
 
     /// The pieces until the server ends or the answer's time is over; then the reason is the last one.

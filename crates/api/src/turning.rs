@@ -22,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::approvals::{PATIENCE, Place};
 use crate::auth::Caller;
 use crate::error::{ApiError, ErrorKind};
+use crate::metrics::turn::Account;
 use crate::state::Api;
 
 /// What a turn is made of.
@@ -65,6 +66,7 @@ pub struct Turning {
     events: Events,
     own: Vec<ToolName>,
     waiting: HashMap<ToolCallId, (Place, Instant)>,
+    account: Account,
     _stops: DropGuard,
 }
 
@@ -91,6 +93,7 @@ impl Turning {
             events,
             own,
             waiting: HashMap::new(),
+            account: Account::default(),
             _stops: cancel.drop_guard(),
         })
     }
@@ -109,6 +112,7 @@ impl Turning {
                 () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => self.lose_patience(),
             }
         };
+        self.account.take(&self.api, &event, &self.own);
         self.attend(&event);
         Some(Happening { event })
     }

@@ -50,10 +50,11 @@ pub async fn completions(
             let request = Serve { caller: &caller, answering: &answering, asked: &asked, servers };
             serve(&api, request, lease)?
         }
-        None => plain(&answering, &asked, lease),
+        None => api.counted(plain(&answering, &asked, lease)),
     };
     forget(&api);
-    respond(head, &asked, api.until_end(pieces)).await
+    api.metrics.answer();
+    respond(&api, head, &asked, api.until_end(pieces)).await
 }
 
 /// The tools of the user's servers, where they are wanted: all of them by default, or those that the request names.
@@ -104,11 +105,11 @@ fn forget(api: &Api) {
 }
 
 /// In one body, or in pieces.
-async fn respond(head: Head, asked: &Asked, pieces: Pieces) -> Result<Response, ApiError> {
+async fn respond(api: &Api, head: Head, asked: &Asked, pieces: Pieces) -> Result<Response, ApiError> {
     if !asked.stream {
         return Ok(Json(gather(head, pieces).await?).into_response());
     }
-    let pieces = taken(pieces).await?;
+    let pieces = api.failures_counted(taken(pieces).await?);
     Ok(sse::response(frames(head, asked.include_usage, pieces)))
 }
 
