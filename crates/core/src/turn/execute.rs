@@ -51,13 +51,13 @@ pub(super) async fn run_tool_calls(turn: &mut Turn, reply: &Reply) -> Result<(),
     let limit = if side_by_side { SIDE_BY_SIDE } else { 1 };
     let running = futures::stream::iter(ready).map(|ready| run_call(turn, ready)).buffer_unordered(limit);
     let done: Vec<Ran> = running.collect().await;
+    for (call, first) in twins {
+        if let Some(first) = done.iter().find(|ran| ran.result.call == first) {
+            turn.journal.settle(turn.repeats.twin(&call, &first.result));
+        }
+    }
     for ran in done {
         turn.repeats.note(ran.key, ran.reads, true, &ran.result);
-    }
-    for (call, first) in twins {
-        if let Some(result) = turn.repeats.twin(&call, &first) {
-            turn.journal.settle(result);
-        }
     }
     turn.journal.check()
 }

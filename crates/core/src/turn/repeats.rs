@@ -6,7 +6,6 @@
 
 use serde_json::Value;
 
-use crate::ids::ToolCallId;
 use crate::message::{Content, ResultNote, ToolCall, ToolOutcome, ToolResult};
 
 /// Repetitions in a turn after which the model has to answer without tools.
@@ -79,10 +78,9 @@ impl Repeats {
     }
 
     /// A call that stands in one message twice gets the result of the first.
-    pub fn twin(&mut self, call: &ToolCall, first: &ToolCallId) -> Option<ToolResult> {
-        let result = self.done.iter().rfind(|done| done.result.call == *first).map(|done| &done.result)?;
+    pub fn twin(&mut self, call: &ToolCall, first: &ToolResult) -> ToolResult {
         self.held += 1;
-        Some(again(call, result, TWIN))
+        again(call, first, TWIN)
     }
 
     /// A call ran, or was refused for good.

@@ -89,6 +89,19 @@ async fn equal_calls_in_one_message_run_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn equal_calls_around_a_change_are_all_settled() {
+    let read = ("read", json!({"path": "A.md"}));
+    let write = ("write", json!({"path": "A.md"}));
+    let app = trusting([calls_all([read.clone(), read.clone(), write, read]), says("Done.")]);
+    assert_eq!(app.ask("go").await, TurnOutcome::Completed);
+    assert_eq!(called(&app).len(), 3, "what was changed in between is read again");
+    let results = app.results();
+    assert_eq!(results.len(), 4, "each call has its result, in order");
+    assert_eq!(results[1].note, Some(ResultNote::Repeated { first: results[0].call.clone() }));
+    assert_eq!(results[3].note, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_repeated_change_needs_the_users_word_even_when_rules_allow_it() {
     let write = || calls("write", json!({"text": "milk"}));
     for (answer, runs) in [(PermissionAnswer::Allow { grant: Grant::Once }, 2), (PermissionAnswer::Deny, 1)] {
