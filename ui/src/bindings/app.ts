@@ -5,6 +5,7 @@ export type * from "./app/enclosed";
 export type * from "./app/generation";
 export type * from "./app/hub";
 export type * from "./app/import";
+export type * from "./app/metrics";
 export type * from "./app/models";
 export type * from "./app/providers";
 export type * from "./app/resources";
