@@ -36,3 +36,25 @@ it("earlier turns are read on the way up, and what is in sight stays there", asy
   await soon(() => page.locator(id("earlier")).count()).toBe(0);
   await soon(() => page.locator("article").first().getAttribute("aria-label")).toBe("Question 1 and its answer");
 });
+
+it("what is sent from far up is shown, also when more comes before the next frame and while earlier turns are read", async () => {
+  const page = await place.open("scene=older");
+  const log = page.getByRole("log");
+  const left = () => log.evaluate((one) => Math.round(one.scrollHeight - one.scrollTop - one.clientHeight));
+  await soon(left).toBeLessThan(48);
+  await page.locator(id("composer")).fill("And what of the hat?");
+  // All in one frame: the user is far up, where earlier turns are read; sends; and there is more to show at once.
+  await log.evaluate(async (one) => {
+    one.scrollTo({ top: 300 });
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    document.querySelector<HTMLElement>('[data-testid="send"]')?.click();
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+    const last = [...one.querySelectorAll("article")].at(-2);
+    if (last) last.style.paddingBottom = "400px";
+  });
+  await soon(async () => (await texts(page, id("message-user"))).at(-1)).toBe("And what of the hat?");
+  await soon(left).toBeLessThan(48);
+  await soon(() => page.locator(id("send")).count()).toBe(1);
+  await soon(left).toBeLessThan(48);
+  await soon(() => page.getByRole("button", { name: "To the end" }).count()).toBe(0);
+});

@@ -38,8 +38,11 @@ export class AtEnd {
 
   readonly #scrolled = () => {
     if (!this.#view) return;
-    this.here = this.#view.scrollHeight - this.#view.scrollTop - this.#view.clientHeight < this.#near;
-    this.#top = this.#view.scrollTop;
+    const { scrollTop } = this.#view;
+    // Where it was put is no place that the user went to, however much came below it before the event did.
+    if (this.here && Math.abs(scrollTop - this.#top) < 1) return;
+    this.here = this.#view.scrollHeight - scrollTop - this.#view.clientHeight < this.#near;
+    this.#top = scrollTop;
   };
 
   /** Content that became shorter takes the view with it; a place over that one was scrolled to by the user. */
