@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use lectern_api::Switch;
 use lectern_app::view::Problem;
 use lectern_app::{Engine, EngineOptions, Home};
 use lectern_core::Actor;
@@ -19,13 +20,24 @@ const GOODBYE: Duration = Duration::from_secs(10);
 pub struct Shell {
     home: Option<PathBuf>,
     engine: OnceCell<Engine>,
-    listener: Mutex<Option<JoinHandle<()>>>,
+    api: OnceCell<Switch>,
+    listener: Listener,
+    api_listener: Listener,
 }
+
+/// The task that tells the page something; there is one page.
+type Listener = Mutex<Option<JoinHandle<()>>>;
 
 impl Shell {
     /// A shell whose engine isn't open yet.
     pub fn new(home: Option<PathBuf>) -> Self {
-        Self { home, engine: OnceCell::new(), listener: Mutex::new(None) }
+        Self {
+            home,
+            engine: OnceCell::new(),
+            api: OnceCell::new(),
+            listener: Mutex::default(),
+            api_listener: Mutex::default(),
+        }
     }
 
     /// The engine; opened by whoever asks first. After a failure the next one tries again, so that a person can
@@ -34,17 +46,32 @@ impl Shell {
         self.engine.get_or_try_init(|| open(self.home.clone())).await
     }
 
-    /// Takes over the news; the page that listened before was loaded anew.
-    pub fn listen(&self, listener: JoinHandle<()>) {
-        // A std mutex: nothing awaits while it is held, and nothing in here can panic.
-        let mut current = self.listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(before) = current.replace(listener) {
-            before.abort();
-        }
+    /// The local API, which serves from then on when the user wants it; the engine is opened for it.
+    pub async fn api(&self) -> Result<&Switch, Problem> {
+        let begun = || async {
+            let switch = Switch::new(self.engine().await?.clone())?;
+            switch.begin();
+            Ok(switch)
+        };
+        self.api.get_or_try_init(begun).await
     }
 
-    /// Ends servers and worker. Safe to call when the engine never opened.
+    /// Takes over the news; the page that listened before was loaded anew.
+    pub fn listen(&self, listener: JoinHandle<()>) {
+        take_over(&self.listener, listener);
+    }
+
+    /// Takes over what the API tells.
+    pub fn listen_to_api(&self, listener: JoinHandle<()>) {
+        take_over(&self.api_listener, listener);
+    }
+
+    /// Ends the API, servers and worker. Safe to call when the engine never opened.
     pub async fn shut_down(&self) {
+        // It has limits of its own for what its clients still read.
+        if let Some(api) = self.api.get() {
+            api.end().await;
+        }
         let end = async {
             // Waits for an engine that is on its way: it may have started servers already.
             if let Ok(engine) = self.engine.get_or_try_init(|| async { Err(()) }).await {
@@ -54,6 +81,14 @@ impl Shell {
         if tokio::time::timeout(GOODBYE, end).await.is_err() {
             tracing::warn!("the engine did not end in time");
         }
+    }
+}
+
+fn take_over(current: &Listener, listener: JoinHandle<()>) {
+    // A std mutex: nothing awaits while it is held, and nothing in here can panic.
+    let mut current = current.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(before) = current.replace(listener) {
+        before.abort();
     }
 }
 

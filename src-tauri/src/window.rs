@@ -72,11 +72,11 @@ fn open(app: &AppHandle, home: Option<&Path>) -> tauri::Result<()> {
     Ok(())
 }
 
-/// The engine opens while the window already shows.
+/// The engine opens while the window already shows, and the local API with it.
 fn begin(app: &AppHandle) {
     let shell = Arc::clone(&app.state::<Arc<Shell>>());
     tauri::async_runtime::spawn(async move {
-        if let Err(problem) = shell.engine().await {
+        if let Err(problem) = shell.api().await {
             tracing::error!(code = problem.code, "{problem}");
         }
     });

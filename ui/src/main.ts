@@ -25,7 +25,7 @@ async function start(): Promise<void> {
   const lectern = new Lectern(host, prefs);
   mount(App, { target, props: { lectern } });
   void lectern.attempt(() => lectern.drops.watch());
-  await lectern.desk.load();
+  await lectern.load();
   // Who was quicker than the page keeps the caret where they put it.
   if (document.activeElement === document.body) lectern.focusComposer();
 }

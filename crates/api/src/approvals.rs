@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lectern_core::{Grant, PermissionAnswer, ToolCall, TurnHandle};
+use lectern_core::{Grant, PermissionAnswer, Timestamp, ToolCall, TurnHandle, clock};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -39,6 +39,8 @@ pub struct Waiting {
     pub call: ToolCall,
     /// The answers that are offered.
     pub choices: Vec<Grant>,
+    /// When it is denied by itself.
+    pub until: Timestamp,
     turn: TurnHandle,
 }
 
@@ -85,7 +87,9 @@ impl Approvals {
     ) -> Place {
         // Later ids sort after earlier ones.
         let id = format!("apr_{}", uuid::Uuid::now_v7().simple());
-        let waiting = Waiting { id: id.clone(), key, session, call, choices, turn: turn.clone() };
+        let now = clock::now();
+        let until = now.checked_add(PATIENCE).unwrap_or(now);
+        let waiting = Waiting { id: id.clone(), key, session, call, choices, until, turn: turn.clone() };
         self.open().insert(id.clone(), waiting);
         self.tell();
         Place { approvals: self.clone(), id }
@@ -124,6 +128,12 @@ impl Waiting {
             "arguments": self.call.arguments,
             "choices": self.choices,
         })
+    }
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").field("waiting", &self.open().len()).finish_non_exhaustive()
     }
 }
 

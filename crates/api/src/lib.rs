@@ -29,6 +29,7 @@ mod router;
 mod server;
 mod sse;
 mod state;
+mod switch;
 mod turning;
 mod v1;
 
@@ -36,5 +37,6 @@ pub use approvals::{Approvals, Attended};
 pub use auth::{Key, Keys, Scope, kept};
 pub use backend::{Backend, ModelCard};
 pub use error::{ApiError, ErrorKind};
-pub use options::{ApiOptions, Limits};
+pub use options::{ApiOptions, Limits, PORT};
 pub use server::{Server, StartError};
+pub use switch::{Following, Switch};

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use url::Url;
 
+use crate::approvals::Approvals;
+
+/// The port, unless another is named.
+pub const PORT: u16 = 11_480;
+
 /// How the API is started. The default is for this computer alone.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
@@ -18,6 +23,8 @@ pub struct ApiOptions {
     pub hosts: Vec<String>,
     /// How much is taken.
     pub limits: Limits,
+    /// Where calls wait for the user; a window looks there.
+    pub approvals: Approvals,
 }
 
 impl Default for ApiOptions {
@@ -28,6 +35,7 @@ impl Default for ApiOptions {
             origins: Vec::new(),
             hosts: Vec::new(),
             limits: Limits::default(),
+            approvals: Approvals::default(),
         }
     }
 }

@@ -96,6 +96,11 @@ impl Server {
         self.api.metrics.view()
     }
 
+    /// What its requests share.
+    pub(crate) fn api(&self) -> &Api {
+        &self.api
+    }
+
     /// Takes no more connections, lets streams go on for a while, tells those that still run why they end, and stops.
     pub async fn end(mut self) {
         self.closing.cancel();

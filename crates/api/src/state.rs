@@ -49,7 +49,7 @@ impl Api {
     pub fn new(backend: Arc<dyn Backend>, keys: Keys, options: ApiOptions) -> Result<Self, StartError> {
         let started = u64::try_from(lectern_core::clock::now().as_second()).unwrap_or_default();
         let (meters, ending) = (Meters::new(options.limits), CancellationToken::new());
-        let (prefixes, approvals) = (Prefixes::default(), Approvals::default());
+        let (prefixes, approvals) = (Prefixes::default(), options.approvals.clone());
         let metrics = Metrics::new().map_err(StartError::Metrics)?;
         Ok(Self(Arc::new(Shared {
             backend,

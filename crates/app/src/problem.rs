@@ -79,12 +79,10 @@ pub(crate) fn of_start(error: &StartError) -> Problem {
 /// Why a secret was not kept.
 pub(crate) fn of_secrets(error: &SecretsError) -> Problem {
     match error {
-        SecretsError::Locked => {
-            Problem::from_error("keyring_locked", error).hint("Unlock the keyring of your system and try again.")
-        }
-        SecretsError::Unavailable(_) => Problem::from_error("no_keyring", error).hint(
-            "Start a keyring (GNOME Keyring, KWallet, KeePassXC), or give the value in a variable LECTERN_SECRET_NAME.",
-        ),
+        SecretsError::Locked => Problem::from_error("keyring_locked", error)
+            .hint("Unlock the keyring of your system and try again."),
+        SecretsError::Unavailable(_) => Problem::from_error("no_keyring", error)
+            .hint("Start a keyring (GNOME Keyring, KWallet, KeePassXC), then try again."),
         SecretsError::Refused(_) => Problem::from_error("keyring_refused", error),
     }
 }

@@ -89,6 +89,15 @@ pub struct Settings {
 /// The local HTTP API.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApiEntry {
+    /// Whether the window serves it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on: bool,
+    /// Where the window listens; none for this computer alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bind: Option<String>,
+    /// The window's port; none for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// The names of its keys; what they are and may do is in the keyring.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: no secrets, no open handles; everything here may cross to a web page.
 
+mod api;
 mod audit;
 mod drops;
 mod enclosed;
@@ -21,6 +22,7 @@ use lectern_core::{
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+pub use api::*;
 pub use audit::*;
 pub use drops::*;
 pub use enclosed::*;

@@ -7,6 +7,7 @@ use lectern_core::{ModelError, ModelErrorCode};
 use serde_json::Value;
 
 use crate::fault::{Fault, FaultKind, Stage};
+use crate::transport::way_to;
 
 /// What a sentence is about.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct About {
     pub(crate) here: bool,
     /// The location, at Vertex AI.
     pub(crate) location: Option<String>,
+    /// The proxy on the way.
+    pub(crate) proxy: Option<String>,
 }
 
 /// The code of a fault.
@@ -117,7 +120,9 @@ pub(crate) fn sentence(fault: &Fault, about: &About) -> String {
         FaultKind::Empty => format!("`{model}` answered nothing"),
         FaultKind::Broken { why } => format!("the answer of {host} broke off: {why}"),
         FaultKind::TimedOut { seconds, .. } => format!("{host} said nothing for {seconds} s"),
-        FaultKind::Unreachable { why, .. } => format!("{host} can't be reached: {why}"),
+        FaultKind::Unreachable { why, .. } => {
+            format!("{} can't be reached: {why}", way_to(host, about.proxy.as_deref()))
+        }
         FaultKind::Untrusted { why } => format!("the certificate of {host} is not trusted: {why}"),
         FaultKind::NoAnswer { html: true } => {
             format!("a page of HTML came from {host} in place of an answer")
@@ -184,6 +189,9 @@ fn way_out(fault: &Fault, about: &About) -> Option<String> {
         }
         FaultKind::Unreachable { refused: true, .. } if about.here => {
             format!("Start the server that should listen at {}.", about.host)
+        }
+        FaultKind::Unreachable { .. } if about.proxy.is_some() => {
+            "Check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or that of the system), then try again.".to_owned()
         }
         FaultKind::Unreachable { .. } => "Check the connection and the address, then try again.".to_owned(),
         FaultKind::Untrusted { .. } => {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use lectern_core::nearness::Nearness;
 use reqwest::redirect::{Action, Attempt, Policy};
 use url::Url;
@@ -88,6 +89,23 @@ pub(crate) fn client(base: &Url, limits: &Limits) -> Result<reqwest::Client, Con
         return direct_client(base, limits);
     }
     builder(base, limits).build().map_err(ConfigError::Client)
+}
+
+/// The proxy on the way to an address, by its host and port and without its password; none when it is asked directly.
+pub(crate) fn proxy_of(base: &Url) -> Option<String> {
+    if is_here(base) {
+        return None;
+    }
+    let asked = base.as_str().parse().ok()?;
+    let proxy = Matcher::from_system().intercept(&asked)?;
+    let uri = proxy.uri();
+    let host = uri.host()?;
+    Some(uri.port_u16().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+/// A host, with the proxy on the way to it.
+pub(crate) fn way_to(host: &str, proxy: Option<&str>) -> String {
+    proxy.map_or_else(|| host.to_owned(), |proxy| format!("{host} (through the proxy {proxy})"))
 }
 
 /// The same without a proxy.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: parse, one call of the engine, convert. What the window can do stands in `build.rs`, too.
 
+mod api;
 mod app;
 mod conversations;
 mod enclosed;
@@ -98,6 +99,14 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         generation::reset_conversation_generation,
         generation::save_preset,
         generation::delete_preset,
+        api::watch_api,
+        api::set_api_on,
+        api::set_api_address,
+        api::api_keys,
+        api::add_api_key,
+        api::revoke_api_key,
+        api::answer_approval,
+        api::api_metrics,
         vaults::add_vault,
         vaults::remove_vault,
         vaults::read_note,

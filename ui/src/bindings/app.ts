@@ -1,4 +1,5 @@
 // All types of the app in one place; the files beside it are generated from Rust.
+export type * from "./app/api";
 export type * from "./app/audit";
 export type * from "./app/drops";
 export type * from "./app/enclosed";

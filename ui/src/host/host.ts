@@ -14,6 +14,7 @@ import type {
   VaultView,
 } from "../bindings/app";
 import type { Blob as Bytes, Event, PermissionAnswer, QuestionAnswer } from "../bindings/core";
+import type { ApiHost } from "./api";
 import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
 import type { ProviderHost } from "./providers";
@@ -23,7 +24,7 @@ import type { OfferHost, ServerHost } from "./servers";
 export type OnEvents = (events: Event[]) => void;
 
 /** Every method rejects with a `Problem`. One Tauri command each, named in snake_case (`app_view`, …). */
-export interface Host extends ServerHost, OfferHost, ModelHost, ProviderHost, GenerationHost {
+export interface Host extends ApiHost, ServerHost, OfferHost, ModelHost, ProviderHost, GenerationHost {
   appView(): Promise<AppView>;
   /** News that belongs to no turn, for as long as the window lives. */
   subscribe(onNews: (news: AppNews) => void): Promise<void>;

@@ -1,8 +1,9 @@
 // The host in the app: one command of the shell per method.
 // Invariant: no logic here; the only importer of `@tauri-apps/api`.
 import { Channel, invoke } from "@tauri-apps/api/core";
-import type { AppNews, DoctorCheck, DropNews } from "../bindings/app";
+import type { ApiView, AppNews, DoctorCheck, DropNews } from "../bindings/app";
 import type { Event } from "../bindings/core";
+import type { ApiHost } from "./api";
 import type { Host } from "./host";
 import type { GenerationHost } from "./generation";
 import type { ModelHost } from "./models";
@@ -36,6 +37,7 @@ export function tauriHost(): Host {
     removeVault: (path) => invoke("remove_vault", { path }),
     readNote: (server, path) => invoke("read_note", { server, path }),
 
+    ...api(),
     ...models(),
     ...providers(),
     ...generation(),
@@ -44,6 +46,19 @@ export function tauriHost(): Host {
 
     openLink: (url) => invoke("open_link", { url }),
     exportTrace: (conversation) => invoke("export_trace", { conversation }),
+  };
+}
+
+function api(): ApiHost {
+  return {
+    watchApi: (onApi) => invoke("watch_api", { onApi: channel<ApiView>(onApi) }),
+    setApiOn: (on) => invoke("set_api_on", { on }),
+    setApiAddress: (address) => invoke("set_api_address", { address }),
+    apiKeys: () => invoke("api_keys"),
+    addApiKey: (draft) => invoke("add_api_key", { draft }),
+    revokeApiKey: (name) => invoke("revoke_api_key", { name }),
+    answerApproval: (id, allow) => invoke("answer_approval", { id, allow }),
+    apiMetrics: () => invoke("api_metrics"),
   };
 }
 

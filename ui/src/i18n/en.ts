@@ -1,10 +1,12 @@
 // English: the keys of all messages. `{name}` is a value, `a | b` are the singular and the plural of `n`.
+import { en as api } from "./api/en";
 import { en as models } from "./models/en";
 import { en as providers } from "./providers/en";
 import { en as servers } from "./servers/en";
 import { en as steps } from "./steps/en";
 
 export const en = {
+  ...api,
   ...models,
   ...providers,
   ...servers,

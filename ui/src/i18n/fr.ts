@@ -1,11 +1,13 @@
 // Français. Espaces insécables devant les signes doubles là où un retour à la ligne gênerait.
 import type { Messages } from "./i18n.svelte";
+import { fr as api } from "./api/fr";
 import { fr as models } from "./models/fr";
 import { fr as providers } from "./providers/fr";
 import { fr as servers } from "./servers/fr";
 import { fr as steps } from "./steps/fr";
 
 export const fr: Messages = {
+  ...api,
   ...models,
   ...providers,
   ...servers,

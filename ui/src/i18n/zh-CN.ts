@@ -1,11 +1,13 @@
 // 简体中文。
 import type { Messages } from "./i18n.svelte";
+import { zhCN as api } from "./api/zh-CN";
 import { zhCN as models } from "./models/zh-CN";
 import { zhCN as providers } from "./providers/zh-CN";
 import { zhCN as servers } from "./servers/zh-CN";
 import { zhCN as steps } from "./steps/zh-CN";
 
 export const zhCN: Messages = {
+  ...api,
   ...models,
   ...providers,
   ...servers,

@@ -15,6 +15,7 @@ import { language, t } from "../i18n/i18n.svelte";
 import type { Draft } from "../text/draft";
 import { bytes } from "../text/format";
 import { Ahead } from "./ahead";
+import { Api } from "./api.svelte";
 import { Desk, problemOf } from "./desk.svelte";
 import { Drops, KeyFiles } from "./drops.svelte";
 import { Loaded } from "./loaded.svelte";
@@ -34,6 +35,7 @@ export class Lectern {
   readonly desk: Desk;
   readonly talks: Talks;
   readonly offers: Offers;
+  readonly api: Api;
   readonly drops: Drops;
   readonly keyFiles = new KeyFiles();
   readonly ahead: Ahead;
@@ -57,6 +59,7 @@ export class Lectern {
     this.desk = new Desk(host);
     this.talks = new Talks(host, this.desk);
     this.offers = new Offers(host, this.desk);
+    this.api = new Api(host);
     this.ahead = new Ahead(host);
     this.drops = new Drops(
       host,
@@ -68,6 +71,12 @@ export class Lectern {
     this.talks.onBegun = (id) => {
       if (this.current === NEW && this.route.page.at === "chat") this.route.chat(id);
     };
+  }
+
+  /** Reads what the window shows; once more, when it failed. */
+  async load(): Promise<void> {
+    await this.desk.load();
+    if (this.desk.problem === null) await this.attempt(() => this.api.watch());
   }
 
   /** The conversation that is shown, or would be. */

@@ -1,7 +1,7 @@
 // Which page the window shows, as the hash of its address: `#/`, `#/c/ID`, `#/settings/SECTION/PLACE…`.
 
-export type Section = "general" | "models" | "providers" | "servers" | "vaults" | "about";
-export const SECTIONS: readonly Section[] = ["general", "models", "providers", "servers", "vaults", "about"];
+export type Section = "general" | "models" | "providers" | "servers" | "api" | "vaults" | "about";
+export const SECTIONS: readonly Section[] = ["general", "models", "providers", "servers", "api", "vaults", "about"];
 
 export type Page =
   { at: "chat"; conversation: string | null } | { at: "settings"; section: Section; place: readonly string[] };

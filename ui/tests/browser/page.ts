@@ -54,7 +54,7 @@ export async function stand(): Promise<Stand> {
 }
 
 /** Only a broken page is waited for so long. */
-const PATIENCE = 90_000;
+const PATIENCE = Number(process.env["SOON"] ?? 90_000);
 
 export const id = (name: string) => `[data-testid="${name}"]`;
 

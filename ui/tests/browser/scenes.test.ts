@@ -50,7 +50,7 @@ it.each(SCENE_NAMES.map((scene, index) => [scene, LANGS[index % 3] ?? "en"]))("s
   return look(`scene=${scene}&lang=${lang}&trace=1&speed=0.3`, ready);
 });
 
-it.each(["general", "models", "providers", "servers", "vaults", "about"])("settings, %s", (section) =>
+it.each(["general", "models", "providers", "servers", "api", "vaults", "about"])("settings, %s", (section) =>
   look("scene=history", '[data-testid="settings"]', `#/settings/${section}`),
 );
 

@@ -16,10 +16,33 @@ pub const DEFAULT: &str = "default";
 /// How often a running server looks whether keys were made or revoked.
 const LOOKS: Duration = Duration::from_millis(500);
 
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 64;
+
 /// The keys of the keyring. What can't be read is no key.
 pub async fn kept(engine: &Engine) -> Result<Vec<Key>, Problem> {
+    let keys = entries(engine).await?;
+    Ok(keys.into_iter().filter_map(|(_, key)| key).collect())
+}
+
+/// All names of the settings, each with its key where the keyring has one.
+pub async fn entries(engine: &Engine) -> Result<Vec<(String, Option<Key>)>, Problem> {
     let keys = engine.api_keys().await?;
-    Ok(keys.into_iter().filter_map(|key| read(&key)).collect())
+    Ok(keys.into_iter().map(|key| (key.name.clone(), read(&key))).collect())
+}
+
+/// A name that a key can have, which no other has.
+pub fn new_name<'a>(name: &'a str, known: &[String]) -> Result<&'a str, Problem> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+        let said = format!("a key's name has 1 to {LONGEST_NAME} characters of one line");
+        return Err(Problem::new("bad_key_name", said));
+    }
+    if known.iter().any(|known| known == name) {
+        return Err(Problem::new("key_exists", format!("there is a key `{name}` already"))
+            .hint("Revoke it first, or choose another name."));
+    }
+    Ok(name)
 }
 
 /// Keeps a key under its name; one of the same name is replaced.
@@ -46,8 +69,9 @@ pub async fn with_default(engine: &Engine) -> Result<(Vec<Key>, Key, Option<Kept
     Ok((keys, key, (where_kept != Kept::InKeyring).then_some(where_kept)))
 }
 
-/// Keeps the list of a running server as the keyring has it, until the task is dropped. `own` is good in any case.
-pub async fn follow(engine: Engine, keys: Keys, own: Option<Key>) {
+/// Keeps the list of a running server as the keyring has it, until the task is dropped. What `own` gives is good in any
+/// case.
+pub async fn follow(engine: Engine, keys: Keys, own: impl Fn() -> Vec<Key>) {
     let stamp = || {
         let meta = std::fs::metadata(engine.home().settings()).ok()?;
         Some((meta.len(), meta.modified().ok()?))
@@ -61,7 +85,7 @@ pub async fn follow(engine: Engine, keys: Keys, own: Option<Key>) {
         }
         match kept(&engine).await {
             Ok(good) => {
-                keys.replace(good.into_iter().chain(own.clone()));
+                keys.replace(good.into_iter().chain(own()));
                 seen = now;
             }
             Err(problem) => tracing::warn!(%problem, "the keys could not be read again"),

@@ -6,12 +6,14 @@
 pub mod kept;
 mod key;
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use lectern_core::{Timestamp, clock};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 pub use key::{Key, Scope};
@@ -28,6 +30,8 @@ pub struct Keys(Arc<RwLock<Vec<Known>>>);
 struct Known {
     digest: [u8; 32],
     caller: Caller,
+    /// When it was used last, in milliseconds since 1970; 0 when it was not.
+    used: Arc<AtomicI64>,
 }
 
 /// Who asks.
@@ -62,8 +66,35 @@ impl Keys {
 
     /// From now on these are good and no others.
     pub fn replace(&self, keys: impl IntoIterator<Item = Key>) {
-        let known = keys.into_iter().map(|key| Known { digest: digest(key.secret()), caller: key.caller() });
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known.collect();
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // One that was good before has been used when it was used.
+        let used =
+            |digest: &[u8; 32]| all.iter().find(|known| known.digest == *digest).map(|known| &known.used);
+        let known = keys.into_iter().map(|key| {
+            let digest = digest(key.secret());
+            Known { digest, caller: key.caller(), used: used(&digest).cloned().unwrap_or_default() }
+        });
+        let known: Vec<Known> = known.collect();
+        *all = known;
+    }
+
+    /// From now on this one is good, too.
+    pub fn add(&self, key: &Key) {
+        let known = Known { digest: digest(key.secret()), caller: key.caller(), used: Arc::default() };
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(known);
+    }
+
+    /// From now on those of this name are good no more.
+    pub fn remove(&self, name: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|known| &*known.caller.name != name);
+    }
+
+    /// When a key of this name was used last; none when it was not.
+    pub fn last_used(&self, name: &str) -> Option<Timestamp> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let used = known.iter().filter(|known| &*known.caller.name == name);
+        let last = used.map(|known| known.used.load(Ordering::Relaxed)).max().filter(|last| *last > 0)?;
+        Timestamp::from_millisecond(last).ok()
     }
 
     /// Whether any key may do this.
@@ -82,7 +113,9 @@ impl Keys {
             found |= same;
         }
         let at = usize::try_from(at).ok()?;
-        bool::from(found).then(|| known.get(at).map(|key| key.caller.clone())).flatten()
+        let key = bool::from(found).then(|| known.get(at)).flatten()?;
+        key.used.store(clock::now().as_millisecond(), Ordering::Relaxed);
+        Some(key.caller.clone())
     }
 }
 
@@ -125,7 +158,16 @@ mod tests {
         let keys = Keys::new([one.clone(), two.clone()]);
         assert_eq!(keys.find(two.secret()).map(|caller| caller.name), Some("two".into()));
         assert_eq!(keys.find(&two.secret()[1..]), None);
+        let used = keys.last_used("two");
+        assert!(used.is_some());
+        assert_eq!(keys.last_used("one"), None);
+        keys.replace([two.clone()]);
+        assert_eq!(keys.last_used("two"), used);
         keys.replace([one]);
+        assert_eq!(keys.find(two.secret()), None);
+        keys.add(&two);
+        assert!(keys.find(two.secret()).is_some());
+        keys.remove("two");
         assert_eq!(keys.find(two.secret()), None);
         assert_eq!(Keys::default().find(""), None);
     }

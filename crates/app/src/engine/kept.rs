@@ -1,4 +1,4 @@
-//! The keys of the local API: their names in the settings, all else in the keyring.
+//! What is kept for the local API: how it is served in the settings, with the names of its keys; all else in the keyring.
 //!
 //! Invariant: what a key may do stands with its secret: a line in the settings, which are a text file, makes no key.
 
@@ -7,7 +7,7 @@ use lectern_mcp::Secrets;
 use super::Engine;
 use crate::problem::of_secrets;
 use crate::secrets::Kept;
-use crate::settings::Settings;
+use crate::settings::{ApiEntry, Settings};
 use crate::view::Problem;
 
 /// A key as it is kept.
@@ -20,6 +20,16 @@ pub struct KeptKey {
 }
 
 impl Engine {
+    /// What the settings say of the API.
+    pub fn api_entry(&self) -> Result<ApiEntry, Problem> {
+        Ok(Settings::read(&self.0.home)?.api)
+    }
+
+    /// Changes what the settings say of the API.
+    pub fn change_api(&self, change: impl FnOnce(&mut ApiEntry)) -> Result<(), Problem> {
+        self.change_settings(|settings| change(&mut settings.api))
+    }
+
     /// The keys, in the order in which they were made. The keyring may wait for its user.
     pub async fn api_keys(&self) -> Result<Vec<KeptKey>, Problem> {
         let settings = Settings::read(&self.0.home)?;

@@ -15,7 +15,7 @@ use super::secret::{Secret, bad_credentials};
 use super::{Seen, address, address_of, found, name_of};
 use crate::problem::of_secrets;
 use crate::secrets::{Keyring, variable_of};
-use crate::settings::ProviderEntry;
+use crate::settings::{Login, ProviderEntry};
 use crate::view::{Problem, ProviderId, ProviderKind, Reach, SignInKind};
 
 /// What is known of providers beyond the settings.
@@ -25,6 +25,8 @@ pub(crate) struct Providers {
     elsewhere: Option<(ProviderId, Url)>,
     // Std mutexes: nothing awaits while they are held.
     problems: Mutex<HashMap<ProviderId, Problem>>,
+    /// Who is signed in until Lectern ends.
+    session: Mutex<HashMap<ProviderId, Login>>,
     logins: Mutex<HashMap<ProviderId, Arc<AsyncMutex<Option<SignedIn>>>>>,
 }
 
@@ -42,7 +44,8 @@ pub(crate) struct SignedIn {
 impl Providers {
     /// Nothing is read yet.
     pub(crate) fn new(keyring: Keyring, elsewhere: Option<(ProviderId, Url)>) -> Self {
-        Self { keyring, elsewhere, problems: Mutex::default(), logins: Mutex::default() }
+        let (problems, session, logins) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { keyring, elsewhere, problems, session, logins }
     }
 
     pub(crate) fn environment(&self) -> &Keyring {
@@ -54,6 +57,7 @@ impl Providers {
         Seen {
             variable: self.variable(entry).map(|(name, _)| name),
             for_this_session: self.keyring.is_for_this_session(&entry.secret_name()),
+            session_login: lock(&self.session).get(&entry.id).cloned(),
             problem: lock(&self.problems).get(&entry.id).cloned(),
         }
     }
@@ -62,6 +66,14 @@ impl Providers {
     pub(crate) fn forget(&self, id: &ProviderId) {
         lock(&self.problems).remove(id);
         lock(&self.logins).remove(id);
+    }
+
+    /// Remembers who signed in with a secret that lasts until Lectern ends; none when nobody did.
+    pub(crate) fn signed_in_for_session(&self, id: &ProviderId, login: Option<Login>) {
+        match login {
+            Some(login) => _ = lock(&self.session).insert(id.clone(), login),
+            None => _ = lock(&self.session).remove(id),
+        }
     }
 
     /// Remembers what is in the way, for those who look.

@@ -7,8 +7,8 @@ use lectern_mcp::{Secrets, SecretsError};
 
 use super::*;
 use crate::secrets::Keyring;
-use crate::settings::Settings;
-use crate::view::{ProviderDraft, ProviderOptions};
+use crate::settings::{Login, Settings};
+use crate::view::{LoginView, ProviderDraft, ProviderOptions, SecretPlace};
 
 async fn signed_in_to(fake: &Vertex) -> (Providers, ProviderEntry) {
     let keyring = Keyring::without(SecretsError::Unavailable("none here".into()), Box::new(|_| None));
@@ -54,4 +54,31 @@ async fn a_secret_is_not_used_for_another_address() {
     let problem = providers.signed_in(&moved).await.err().unwrap();
     assert_eq!(problem.code, "address_changed");
     assert!(fake.server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn who_signed_in_until_the_end_is_told_as_long_as_the_secret_is_there() {
+    let fake = Vertex::start(Vec::new()).await;
+    let (providers, entry) = signed_in_to(&fake).await;
+    let account =
+        |providers: &Providers| match provider_view(&entry, &Settings::default(), providers.seen(&entry))
+            .login
+        {
+            LoginView::SignedIn { account, place: SecretPlace::Session, .. } => account,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(account(&providers), None);
+    let login = Login {
+        account: Some("lena@example.org".into()),
+        project: None,
+        agreed: None,
+        at: lectern_core::clock::now(),
+    };
+    providers.signed_in_for_session(&entry.id, Some(login));
+    // Another name for the provider is no other login.
+    providers.forget(&entry.id);
+    assert_eq!(account(&providers).as_deref(), Some("lena@example.org"));
+    providers.environment().delete(&entry.secret_name()).await.unwrap();
+    let view = provider_view(&entry, &Settings::default(), providers.seen(&entry));
+    assert_eq!(view.login, LoginView::SignedOut);
 }

@@ -7,7 +7,7 @@ use lectern_core::ToolMode;
 
 use super::{Remote, address, address_of, name_of, sign_ins};
 use crate::models::Model;
-use crate::settings::{ProviderEntry, Settings};
+use crate::settings::{Login, ProviderEntry, Settings};
 use crate::view::{
     LoginView, ModelFacts, ModelOrigin, ModelView, Problem, ProviderKind, ProviderView, Reach, RemoteView,
     SecretPlace, SignInKind,
@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) variable: Option<String>,
     /// Whether it is in memory until Lectern ends.
     pub(crate) for_this_session: bool,
+    /// Who signed in until Lectern ends; the settings do not say it.
+    pub(crate) session_login: Option<Login>,
     /// What went wrong the last time.
     pub(crate) problem: Option<Problem>,
 }
@@ -50,7 +52,8 @@ pub(crate) fn provider_view(entry: &ProviderEntry, settings: &Settings, seen: Se
 }
 
 fn login(entry: &ProviderEntry, seen: &Seen) -> LoginView {
-    let known = entry.login.as_ref();
+    let session = seen.session_login.as_ref().filter(|_| seen.for_this_session);
+    let known = session.or(entry.login.as_ref());
     let signed_in = |place, from: Option<String>| LoginView::SignedIn {
         account: known.and_then(|login| login.account.clone()),
         project: known.and_then(|login| login.project.clone()),

@@ -6,6 +6,7 @@
 use std::io::Read;
 
 use clap::{Args, Subcommand};
+use lectern_app::secrets::variable_of;
 use lectern_app::view::Problem;
 use lectern_app::{Engine, EngineOptions, Home, ValueKind};
 use serde_json::json;
@@ -79,7 +80,7 @@ async fn list(engine: &Engine, as_json: bool) -> Result<Exit, Problem> {
 
 async fn set(engine: &Engine, named: &Named) -> Result<Exit, Problem> {
     // In memory it would be gone when this process ends.
-    engine.check_keyring().await?;
+    engine.check_keyring().await.map_err(|problem| without_keyring(problem, named))?;
     let value = match dialog::somebody_there() {
         true => dialog::hidden_answer(format!("value of {}: ", named.name)).await.unwrap_or_default(),
         false => from_stdin()?,
@@ -103,6 +104,17 @@ fn say(named: &Named, code: &str, sentence: &str) -> Result<Exit, Problem> {
         data(&printable(&format!("{} {sentence}", named.name)));
     }
     Ok(Exit::Done)
+}
+
+/// The other way to give this value: the variable that stands for it.
+fn without_keyring(problem: Problem, named: &Named) -> Problem {
+    let entry = format!("{}:{}", if named.input { "input" } else { "secret" }, named.name);
+    match variable_of(&entry).filter(|_| problem.code == "no_keyring") {
+        Some(variable) => problem.hint(format!(
+            "Start a keyring (GNOME Keyring, KWallet, KeePassXC), or start Lectern with the value in the variable {variable}."
+        )),
+        None => problem,
+    }
 }
 
 fn kind(named: &Named) -> ValueKind {

@@ -12,9 +12,6 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::output::{aside, data, printable};
 
-/// Characters of a name at most.
-const LONGEST_NAME: usize = 64;
-
 /// What to do with the keys.
 #[derive(Debug, Subcommand)]
 pub enum Asked {
@@ -100,15 +97,9 @@ async fn list(engine: &Engine, as_json: bool) -> Result<Exit, Problem> {
 }
 
 async fn make(engine: &Engine, add: Add) -> Result<Exit, Problem> {
-    let name = add.name.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
-        let said = format!("a key's name has 1 to {LONGEST_NAME} characters of one line");
-        return Err(Problem::new("usage", said));
-    }
-    if kept::kept(engine).await?.iter().any(|key| key.name == name) {
-        return Err(Problem::new("usage", format!("there is a key `{name}` already"))
-            .hint("Revoke it first, or choose another name."));
-    }
+    let known: Vec<String> = kept::kept(engine).await?.into_iter().map(|key| key.name).collect();
+    let name = kept::new_name(&add.name, &known)
+        .map_err(|problem| Problem { code: "usage".to_owned(), ..problem })?;
     let mut key = Key::fresh(name).with_server_tools(add.server_tools);
     if !add.scope.is_empty() {
         key = key.with_scopes(add.scope.into_iter().map(Scope::from).collect::<Vec<_>>());

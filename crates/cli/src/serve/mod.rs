@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use lectern_api::{ApiOptions, Key, Keys, Server, kept};
+use lectern_api::{ApiOptions, Key, Keys, PORT, Server, kept};
 use lectern_app::view::Problem;
 use lectern_app::{Engine, Home};
 use serde_json::json;
@@ -19,9 +19,6 @@ use crate::ask;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::{aside, data, printable};
-
-/// The port, unless another is named.
-const PORT: u16 = 11_480;
 
 /// Serve models and tools over HTTP, as OpenAI does, on this computer
 #[derive(Debug, Args)]
@@ -106,8 +103,8 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, asked: Box<Serve>) ->
             return Err(Problem::from_error("no_listener", &error).hint("Name another port with --port."));
         }
     };
-    let own = unkept.is_some().then(|| key.clone());
-    let following = tokio::spawn(kept::follow(engine.clone(), keys, own));
+    let own: Vec<Key> = unkept.is_some().then(|| key.clone()).into_iter().collect();
+    let following = tokio::spawn(kept::follow(engine.clone(), keys, move || own.clone()));
     say(&server, &key, json);
     stopped.cancelled().await;
     following.abort();

@@ -113,6 +113,7 @@ fn without_a_keyring_the_environment_helps_out() {
     let set = session.run(&lectern, SECRET, &["mcp", "secret", "set", "word"]);
     assert_eq!(set.code, Some(1), "{set:?}");
     assert!(set.err.contains("no keyring"), "{set:?}");
+    assert!(set.err.contains("LECTERN_SECRET_WORD"), "{set:?}");
     let failed = session.run(&lectern, "", &["mcp", "restart", "tell", "--json"]);
     assert!(failed.out.contains("server_no_keyring"), "{failed:?}");
     let helped =

@@ -102,10 +102,15 @@ fn a_proxy_passes_plain_requests_on_and_never_those_to_this_computer() {
 fn a_proxy_that_is_not_there_is_said() {
     let lectern = Lectern::new();
     endpoint_at(&lectern, "https://models.test/v1");
-    let nobody = [("HTTPS_PROXY", "http://127.0.0.1:9")];
+    let nobody = [("HTTPS_PROXY", "http://lena:s3cr@t@127.0.0.1:9")];
     let asked = run(&lectern, &nobody, &["ask", "--model", "e/tiny", "hello"]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
-    assert!(asked.err.contains("models.test"), "{asked:?}");
+    assert!(asked.err.contains("models.test (through the proxy 127.0.0.1:9)"), "{asked:?}");
+    assert!(asked.err.contains("HTTPS_PROXY"), "{asked:?}");
+    // Who we are to the proxy is nobody's business.
+    for secret in ["lena", "s3cr", "t@127"] {
+        assert!(!asked.err.contains(secret), "{asked:?}");
+    }
 }
 
 #[test]

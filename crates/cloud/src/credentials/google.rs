@@ -154,6 +154,15 @@ impl GoogleLogin {
         Ok(Self { kind, client, url, limits })
     }
 
+    /// Who is asked, and on which way.
+    fn asked(&self) -> String {
+        let proxy = match self.kind {
+            Kind::Machine => None,
+            Kind::ServiceAccount { .. } | Kind::Person { .. } => transport::proxy_of(&self.url),
+        };
+        transport::way_to(&transport::host_of(&self.url), proxy.as_deref())
+    }
+
     fn request(&self) -> Result<reqwest::RequestBuilder, SignInError> {
         let post = |form: &[(&str, &str)]| self.client.post(self.url.clone()).form(form);
         Ok(match &self.kind {
@@ -201,7 +210,7 @@ impl GoogleLogin {
     }
 
     async fn ask(&self) -> Result<Token, SignInError> {
-        let host = transport::host_of(&self.url);
+        let host = self.asked();
         let unreachable = |why: String| SignInError::Unreachable { host: host.clone(), why };
         let mut response = self.request()?.send().await.map_err(|error| unreachable(cause(&error)))?;
         let status = response.status();
@@ -245,7 +254,7 @@ impl Mint for GoogleLogin {
             match tokio::time::timeout(limit, self.ask()).await {
                 Ok(token) => token,
                 Err(_) => Err(SignInError::Unreachable {
-                    host: transport::host_of(&self.url),
+                    host: self.asked(),
                     why: format!("it said nothing for {} s", limit.as_secs()),
                 }),
             }

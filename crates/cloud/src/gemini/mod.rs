@@ -122,6 +122,7 @@ impl GeminiModel {
             host: host_of(&base),
             here: transport::is_here(&base),
             location: endpoint.location().map(str::to_owned),
+            proxy: transport::proxy_of(&base),
         };
         let client = transport::client(&base, &limits)?;
         let line = Line { client, credentials, key: KeyHeader::Google, limits, about };

@@ -93,6 +93,7 @@ impl OpenAiModel {
             host: host_of(&base),
             here: transport::is_here(&base),
             location: None,
+            proxy: transport::proxy_of(&base),
         };
         let client = transport::client(&base, &limits)?;
         let line = Line { client, credentials, key: KeyHeader::Bearer, limits, about };

@@ -264,8 +264,8 @@ fn hint(code: FailureCode, command: &str) -> Option<String> {
         }
         FailureCode::KeyringLocked => "Unlock the keyring of your system and start the server again.".into(),
         FailureCode::NoKeyring => {
-            "Start a keyring, give the value for this session only, or set it in a variable \
-                                   of Lectern's environment: LECTERN_SECRET_NAME."
+            "Start a keyring (GNOME Keyring, KWallet, KeePassXC) and start the server again, or give \
+             the value in the server's settings for as long as Lectern runs."
                 .into()
         }
         FailureCode::Died => "Look at the server's last lines; the next call starts it again.".into(),

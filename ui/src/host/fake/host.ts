@@ -1,5 +1,8 @@
 // The fake host: keeps its conversations in memory and plays scripts.
 import type {
+  ApiAddress,
+  ApiKeyDraft,
+  ApiView,
   AppNews,
   AppView,
   CompletionRequest,
@@ -15,6 +18,7 @@ import type {
 } from "../../bindings/app";
 import type { Blob as Bytes, Part, PermissionAnswer, QuestionAnswer } from "../../bindings/core";
 import type { Host, OnEvents } from "../host";
+import { FakeApi } from "./api";
 import { FakeOffers } from "./offers";
 import { Player, type Pace } from "./player";
 import { FakeGeneration } from "./generation";
@@ -37,6 +41,7 @@ interface Kept {
 export class FakeHost extends FakeGeneration implements Host {
   #kept: Kept[] = [];
   readonly #scene: Scene;
+  readonly #api: FakeApi;
   readonly #offers: FakeOffers;
   readonly #ready: Promise<void>;
   readonly #speed: number;
@@ -47,6 +52,7 @@ export class FakeHost extends FakeGeneration implements Host {
     const vision = query.get("sees") !== null;
     super({ ...view, models: view.models.map((model) => ({ ...model, vision })) });
     this.#scene = scene;
+    this.#api = new FakeApi(query.get("api") ?? "");
     this.#offers = new FakeOffers(query.get("offers") ?? "");
     this.#speed = Number(query.get("speed") ?? "1");
     this.#ready = this.#prepare();
@@ -194,6 +200,14 @@ export class FakeHost extends FakeGeneration implements Host {
     return { conversation: kept.summary.id, turn: kept.players.at(-1)?.id ?? "" };
   }
 
+  watchApi = (onApi: (api: ApiView) => void) => this.#api.watchApi(onApi);
+  setApiOn = (on: boolean) => this.#api.setApiOn(on);
+  setApiAddress = (address: ApiAddress) => this.#api.setApiAddress(address);
+  apiKeys = () => this.#api.apiKeys();
+  addApiKey = (draft: ApiKeyDraft) => this.#api.addApiKey(draft);
+  revokeApiKey = (name: string) => this.#api.revokeApiKey(name);
+  answerApproval = (id: string, allow: boolean) => this.#api.answerApproval(id, allow);
+  apiMetrics = () => this.#api.apiMetrics();
   resources = (id: string) => this.#offers.resources(id);
   prompts = (id: string) => this.#offers.prompts(id);
   complete = (request: CompletionRequest) => this.#offers.complete(request);

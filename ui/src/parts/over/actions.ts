@@ -27,6 +27,7 @@ export const ACTIONS: readonly Action[] = [
   { label: "settings.title", keys: "Mod+,", run: (lectern) => lectern.openSettings() },
   { label: "settings.models", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("models") },
   { label: "settings.servers", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("servers") },
+  { label: "settings.api", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("api") },
   { label: "settings.vaults", of: "settings.title", keys: null, run: (lectern) => lectern.openSettings("vaults") },
   {
     label: "answers.button",

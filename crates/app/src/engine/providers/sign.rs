@@ -64,8 +64,11 @@ impl Engine {
             Some(Kept::InKeyring) | None => None,
         };
         // What lasts until Lectern ends is not written down as if it lasted.
-        let login = login.filter(|_| for_this_session.is_none());
-        self.change_login(id, kind, login)?;
+        let (kept, session) = match for_this_session {
+            Some(_) => (None, login),
+            None => (login, None),
+        };
+        self.change_login(id, kind, kept, session)?;
         Ok(SignedIn { provider: self.provider(id)?, for_this_session })
     }
 
@@ -94,7 +97,7 @@ impl Engine {
     pub async fn sign_out_provider(&self, id: &ProviderId) -> Result<ProviderView, Problem> {
         let entry = self.provider_entry(id)?;
         self.0.secrets.delete(&entry.secret_name()).await.map_err(|error| of_secrets(&error))?;
-        self.change_login(id, entry.sign_in, None)?;
+        self.change_login(id, entry.sign_in, None, None)?;
         self.provider(id)
     }
 
@@ -119,13 +122,20 @@ impl Engine {
         kept.map_err(|error| of_secrets(&error))
     }
 
-    fn change_login(&self, id: &ProviderId, kind: SignInKind, login: Option<Login>) -> Result<(), Problem> {
+    fn change_login(
+        &self,
+        id: &ProviderId,
+        kind: SignInKind,
+        login: Option<Login>,
+        session: Option<Login>,
+    ) -> Result<(), Problem> {
         self.change_settings(|settings| {
             if let Some(entry) = settings.providers.iter_mut().find(|entry| entry.id == *id) {
                 (entry.sign_in, entry.login) = (kind, login);
             }
         })?;
         self.0.providers.forget(id);
+        self.0.providers.signed_in_for_session(id, session);
         self.providers_changed();
         Ok(())
     }
