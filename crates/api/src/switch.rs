@@ -21,6 +21,10 @@ use crate::auth::{Key, Keys, kept};
 use crate::options::{ApiOptions, PORT};
 use crate::server::Server;
 use crate::state::Api;
+use keys::Known;
+
+/// Calls that are shown at once; those behind them come as these are answered.
+const MOST_SHOWN: usize = 20;
 
 /// The API of a window. Clones are the same.
 #[derive(Clone)]
@@ -32,6 +36,8 @@ struct Inner {
     /// The keys for which there is no keyring.
     // Std mutexes: nothing awaits while one is held.
     session: Mutex<Vec<Key>>,
+    /// The keys as the keyring had them, for the settings as they were.
+    known: Mutex<Option<Known>>,
     approvals: Approvals,
     wanted: watch::Sender<Wanted>,
     state: Mutex<ApiState>,
@@ -83,6 +89,7 @@ impl Switch {
             engine,
             keys: Keys::default(),
             session: Mutex::default(),
+            known: Mutex::default(),
             approvals: Approvals::default(),
             wanted: watch::Sender::new(wanted),
             state: Mutex::new(ApiState::Off),
@@ -102,7 +109,7 @@ impl Switch {
     pub fn view(&self) -> ApiView {
         let Wanted { on, bind, port, .. } = self.0.wanted.borrow().clone();
         let beyond = place::address(&bind).is_ok_and(|address| !address.is_loopback());
-        let waiting = self.0.approvals.waiting().into_iter().map(shown).collect();
+        let waiting = self.0.approvals.waiting().into_iter().take(MOST_SHOWN).map(shown).collect();
         ApiView { on, state: self.state().clone(), bind, port, beyond, waiting }
     }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
 mod answers;
+mod api;
 mod composer;
 mod endings;
 mod looks;

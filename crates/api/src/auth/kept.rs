@@ -2,7 +2,7 @@
 //!
 //! Invariant: a running server stops taking a key soon after it was revoked, also by another process.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lectern_app::secrets::Kept;
 use lectern_app::view::Problem;
@@ -72,14 +72,10 @@ pub async fn with_default(engine: &Engine) -> Result<(Vec<Key>, Key, Option<Kept
 /// Keeps the list of a running server as the keyring has it, until the task is dropped. What `own` gives is good in any
 /// case.
 pub async fn follow(engine: Engine, keys: Keys, own: impl Fn() -> Vec<Key>) {
-    let stamp = || {
-        let meta = std::fs::metadata(engine.home().settings()).ok()?;
-        Some((meta.len(), meta.modified().ok()?))
-    };
-    let mut seen = stamp();
+    let mut seen = stamp(&engine);
     loop {
         tokio::time::sleep(LOOKS).await;
-        let now = stamp();
+        let now = stamp(&engine);
         if now == seen {
             continue;
         }
@@ -91,6 +87,12 @@ pub async fn follow(engine: Engine, keys: Keys, own: impl Fn() -> Vec<Key>) {
             Err(problem) => tracing::warn!(%problem, "the keys could not be read again"),
         }
     }
+}
+
+/// What changes whenever a key is made or revoked, by whomever.
+pub fn stamp(engine: &Engine) -> Option<(u64, SystemTime)> {
+    let meta = std::fs::metadata(engine.home().settings()).ok()?;
+    Some((meta.len(), meta.modified().ok()?))
 }
 
 fn read(key: &KeptKey) -> Option<Key> {

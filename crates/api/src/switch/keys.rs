@@ -2,16 +2,25 @@
 //!
 //! Invariant: a secret goes out once, in the answer to making it. A key that is revoked opens nothing from that moment on.
 
+use std::time::SystemTime;
+
 use lectern_app::secrets::Kept;
 use lectern_app::view::{ApiKeyDraft, ApiKeyPlace, ApiKeyView, ApiKeysView, ApiScope, MadeApiKey, Problem};
 
 use super::{Switch, locked};
 use crate::auth::{Key, Scope, kept};
 
+/// The keys of the keyring, and for which settings they are those.
+pub(super) struct Known {
+    stamp: Option<(u64, SystemTime)>,
+    entries: Vec<(String, Option<Key>)>,
+}
+
 impl Switch {
-    /// All keys, without their secrets. The keyring may wait for its user.
+    /// All keys, without their secrets. The keyring may wait for its user; it is not asked again before a key is made or
+    /// revoked.
     pub async fn api_keys(&self) -> Result<ApiKeysView, Problem> {
-        let (entries, problem) = match kept::entries(&self.0.engine).await {
+        let (entries, problem) = match self.entries().await {
             Ok(entries) => (entries, None),
             Err(problem) => {
                 let named = self.0.engine.api_entry()?.keys.into_iter();
@@ -31,6 +40,16 @@ impl Switch {
         let mut keys: Vec<ApiKeyView> = kept.collect();
         keys.extend(locked(&self.0.session).iter().map(|key| self.key_view(key, ApiKeyPlace::Session)));
         Ok(ApiKeysView { keys, problem })
+    }
+
+    async fn entries(&self) -> Result<Vec<(String, Option<Key>)>, Problem> {
+        let stamp = kept::stamp(&self.0.engine);
+        if let Some(known) = locked(&self.0.known).as_ref().filter(|known| known.stamp == stamp) {
+            return Ok(known.entries.clone());
+        }
+        let entries = kept::entries(&self.0.engine).await?;
+        *locked(&self.0.known) = Some(Known { stamp, entries: entries.clone() });
+        Ok(entries)
     }
 
     /// Makes a key. Where there is no keyring it is good until Lectern ends.

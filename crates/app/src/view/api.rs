@@ -22,7 +22,7 @@ pub struct ApiView {
     pub port: u16,
     /// Whether other computers reach that address.
     pub beyond: bool,
-    /// The calls that wait for the user, the oldest first.
+    /// The calls that wait for the user, the oldest first; 20 at most.
     pub waiting: Vec<WaitingCall>,
 }
 

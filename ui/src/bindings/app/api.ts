@@ -122,7 +122,7 @@ port: number,
  */
 beyond: boolean, 
 /**
- * The calls that wait for the user, the oldest first.
+ * The calls that wait for the user, the oldest first; 20 at most.
  */
 waiting: Array<WaitingCall>, };
 
