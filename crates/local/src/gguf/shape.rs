@@ -16,6 +16,9 @@ pub struct ModelShape {
     pub weight_bytes: u64,
     /// Bytes of weights that the processor's kernels want in another order, and so in memory once more.
     pub reordered_bytes: u64,
+    /// Of these, bytes of those that are multiplied with all tokens of a batch together: not the experts', of which each
+    /// token has its own.
+    pub batched_bytes: u64,
     /// Layers that keep keys and values of each token.
     pub attention: Vec<AttentionLayer>,
     /// Bytes of the state that recurrent and convolution layers keep, for one sequence.
@@ -44,6 +47,11 @@ pub struct AttentionLayer {
 }
 
 impl ModelShape {
+    /// Whether most of it is multiplied with tiles of tokens.
+    pub(crate) fn is_tiled(&self) -> bool {
+        self.batched_bytes > self.weight_bytes / 2
+    }
+
     /// The measures of the model with this header.
     pub(super) fn of(header: &Header) -> Self {
         let reader = ShapeReader::new(header);
@@ -60,7 +68,8 @@ impl ModelShape {
         Self {
             file_bytes: header.file_bytes,
             weight_bytes: header.tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
-            reordered_bytes: reader.reordered(),
+            reordered_bytes: reader.reordered(|_| true),
+            batched_bytes: reader.reordered(|name| !name.contains("_exps")),
             attention: reader.attention(),
             state_bytes: reader.state(),
             width: reader.number("embedding_length"),
@@ -207,13 +216,14 @@ impl<'header> ShapeReader<'header> {
 
     /// Bytes of the matrices that ggml's processor kernels reorder (`ggml_repack_get_optimal_repack_type`). The
     /// embeddings are looked up, not multiplied, unless they are the output matrix too.
-    fn reordered(&self) -> u64 {
+    fn reordered(&self, wanted: impl Fn(&str) -> bool) -> u64 {
         let tied = !self.header.tensors.iter().any(|tensor| tensor.name == "output.weight");
         let multiplied = |tensor: &&TensorInfo| match tensor.name.as_str() {
             "token_embd.weight" => tied,
             name => name.ends_with(".weight") && !name.contains("per_layer_token_embd"),
         };
         let reordered = self.header.tensors.iter().filter(multiplied).filter(|tensor| is_reordered(tensor));
+        let reordered = reordered.filter(|tensor| wanted(&tensor.name));
         reordered.map(|tensor| tensor.bytes).fold(0, u64::saturating_add)
     }
 }

@@ -1,6 +1,7 @@
 //! A context: the cache of keys and values for a few sequences, and evaluating tokens into it.
 
 mod state;
+mod tile;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -14,6 +15,7 @@ use llama_cpp_sys_2 as sys;
 use super::{NativeError, raw};
 use crate::speed::{FlashAttention, KvType};
 pub(crate) use state::Part;
+pub(crate) use tile::Tile;
 
 /// The size of a context.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct ContextOptions {
     pub(crate) values: Option<KvType>,
     /// Whether attention is computed in one piece.
     pub(crate) flash_attention: FlashAttention,
+    /// How the kernels divide a batch.
+    pub(crate) tile: Tile,
 }
 
 /// Why tokens were not evaluated.
@@ -72,6 +76,7 @@ pub(crate) struct Context<'model> {
     handle: NonNull<sys::llama_context>,
     batch: sys::llama_batch,
     capacity: usize,
+    tile: Tile,
     logits: Logits,
     model: PhantomData<&'model LlamaModel>,
 }
@@ -115,7 +120,8 @@ impl<'model> Context<'model> {
         let capacity = options.batch.max(1);
         // SAFETY: room for `capacity` tokens of one sequence each; freed in `drop`.
         let batch = unsafe { sys::llama_batch_init(i32::try_from(capacity).unwrap_or(i32::MAX), 0, 1) };
-        Ok(Self { handle, batch, capacity: capacity as usize, logits: Logits::None, model: PhantomData })
+        let (capacity, tile) = (capacity as usize, options.tile);
+        Ok(Self { handle, batch, capacity, tile, logits: Logits::None, model: PhantomData })
     }
 
     /// Tokens that one sequence may have.
@@ -155,20 +161,29 @@ impl<'model> Context<'model> {
             return Err(DecodeError::Failed(-1));
         }
         self.logits = Logits::None;
-        for (index, token) in tokens.iter().enumerate() {
+        let end = tokens.len();
+        let filling = self.tile.filling(end).min(self.capacity - end);
+        let last = tokens.iter().rev().take(1).cycle();
+        for (index, token) in tokens.iter().chain(last).take(end + filling).enumerate() {
             let position = i32::try_from(position + index).map_err(|_| DecodeError::Full)?;
+            let wanted = index + 1 == end || (index < end && logits != Logits::Last);
             // SAFETY: the arrays hold `capacity` entries and `index` is below it.
             unsafe {
                 *self.batch.token.add(index) = token.0;
                 *self.batch.pos.add(index) = position;
                 *self.batch.n_seq_id.add(index) = 1;
                 **self.batch.seq_id.add(index) = sequence;
-                *self.batch.logits.add(index) = i8::from(logits != Logits::Last || index + 1 == tokens.len());
+                *self.batch.logits.add(index) = i8::from(wanted);
             }
         }
-        self.batch.n_tokens = i32::try_from(tokens.len()).unwrap_or(0);
-        // SAFETY: the handle is alive and the batch filled.
-        match unsafe { sys::llama_decode(self.handle.as_ptr(), self.batch) } {
+        let mut code = self.submit(end + filling);
+        if filling > 0 && code == 0 {
+            // What only filled the tile is forgotten; no token before it has seen it.
+            let _ = self.forget_from(sequence, position + end);
+        } else if filling > 0 && code == 1 {
+            code = self.submit(end);
+        }
+        match code {
             0 => {
                 self.logits = logits;
                 Ok(())
@@ -177,6 +192,13 @@ impl<'model> Context<'model> {
             2 => Err(DecodeError::Aborted),
             code => Err(DecodeError::Failed(code)),
         }
+    }
+
+    /// Evaluates the first tokens of the batch; what llama.cpp says of it.
+    fn submit(&mut self, tokens: usize) -> i32 {
+        self.batch.n_tokens = i32::try_from(tokens).unwrap_or(0);
+        // SAFETY: the handle is alive and the batch filled so far.
+        unsafe { sys::llama_decode(self.handle.as_ptr(), self.batch) }
     }
 
     /// Forgets a sequence from a position on. False when this kind of model cannot forget a part.

@@ -18,7 +18,7 @@ mod sight;
 #[cfg(not(feature = "vision"))]
 pub(crate) use blind::{Piece, Pixels, Seen, Sight, SightOptions};
 pub(crate) use chat::{Applied, Format, ParsedCall, ParsedMessage, Templates};
-pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row};
+pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row, Tile};
 pub(crate) use log::{capture_log, recent_log};
 pub(crate) use sampler::{Sampler, SamplerOptions};
 #[cfg(feature = "vision")]

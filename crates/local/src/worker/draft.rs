@@ -12,7 +12,7 @@ use llama_cpp_2::token::LlamaToken;
 use super::loading::{load_file, with_log};
 use super::session::CHUNK;
 use super::threads::Threads;
-use crate::native::{Context, ContextOptions, Row};
+use crate::native::{Context, ContextOptions, Row, Tile};
 use crate::protocol::{Load, WorkerError};
 
 /// Tokens that are guessed at once.
@@ -92,6 +92,7 @@ impl<'model> Draft<'model> {
             keys: None,
             values: None,
             flash_attention: load.speed.flash_attention,
+            tile: Tile::None,
         };
         let context = Context::new(model, options, abort)
             .map_err(|error| WorkerError::Load { reason: with_log(&error.to_string()) })?;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: whatever happens to one reply, the slots say what the cache holds.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,8 @@ use super::slots::Slots;
 use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
-use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler, Sight};
+use crate::gguf::read_info;
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler, Sight, Tile};
 use crate::parse::names;
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
 use crate::speed::SpeedOptions;
@@ -84,6 +86,7 @@ impl<'model> Session<'model> {
             keys: load.speed.keys,
             values: load.speed.values,
             flash_attention: load.speed.attention(),
+            tile: tile_of(model, &load.path),
         };
         let renderer = Renderer::new(model, load.format.template.as_deref(), Images::new(sight))?;
         let context = Context::new(model, options, abort.flag())?;
@@ -323,6 +326,15 @@ impl<'model> Session<'model> {
             script.favour(self.context.logits_mut(row, words));
         }
     }
+}
+
+/// How the kernels divide the batches of a model. A model that cannot forget a part is never given more than was asked for.
+fn tile_of(model: &LlamaModel, path: &Path) -> Tile {
+    let forgets = !model.is_recurrent() && !model.is_hybrid();
+    // SAFETY: a function without conditions.
+    let on_processor = !unsafe { llama_cpp_sys_2::llama_supports_gpu_offload() };
+    let shape = || read_info(path).map(|info| info.shape).unwrap_or_default();
+    if forgets && on_processor && shape().is_tiled() { Tile::of_processor() } else { Tile::None }
 }
 
 /// Refuses settings of the cache that this model cannot have, before llama.cpp does so without a reason.
