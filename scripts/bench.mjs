@@ -1,14 +1,15 @@
-// What prefix reuse saves, by the figures that Lectern itself reports: node bench.mjs LECTERN
+// What a saved prompt brings, by the figures that Lectern itself reports: node bench.mjs LECTERN
 // Invariant: every figure printed was measured in this run; nothing is extrapolated.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const lectern = process.argv[2];
-const home = mkdtempSync(join(tmpdir(), "lectern-bench-"));
+const folder = mkdtempSync(join(tmpdir(), "lectern-bench-"));
 
-function ask(text, ...options) {
+/** The steps of a question, asked in a process of its own. */
+function ask(home, text, ...options) {
   const output = execFileSync(lectern, ["ask", "--json", ...options, text], {
     env: { ...process.env, LECTERN_HOME: home },
     stdio: ["ignore", "pipe", "ignore"],
@@ -25,21 +26,29 @@ function row(name, { prompt_tokens: prompt, reused_tokens: reused, prompt_ms: ms
   console.log(name.padEnd(44) + cells.join(""));
 }
 
+function sum(steps) {
+  const total = { prompt_tokens: 0, reused_tokens: 0, prompt_ms: 0 };
+  for (const step of steps) for (const key of Object.keys(total)) total[key] += step[key] ?? 0;
+  return total;
+}
+
 try {
+  const home = join(folder, "with");
   console.log("".padEnd(44) + ["prompt", "reused", "evaluated", "ms"].map((head) => head.padStart(10)).join(""));
-  const first = ask("What does error E7 on the heat pump mean?");
-  first.steps.forEach((usage, index) => row(`one question, step ${index + 1}`, usage));
-  const second = ask("Where did Thomas lose his hat in Norway?", "--conversation", first.conversation);
-  second.steps.forEach((usage, index) => {
-    row(index === 0 ? "next question, a process that knows nothing" : `next question, step ${index + 1}`, usage);
-  });
-  const [cold, ...warm] = second.steps;
-  const last = warm.at(-1);
-  if (last?.prompt_ms && cold.prompt_ms) {
-    const ratio = cold.prompt_ms / last.prompt_ms;
-    console.log(`\nWithout reuse ${cold.prompt_ms} ms for ${cold.prompt_tokens} tokens; with reuse ${last.prompt_ms} ms`);
-    console.log(`for ${last.prompt_tokens} tokens, of which ${last.reused_tokens} were reused: ${ratio.toFixed(1)} times faster.`);
-  }
+  const first = ask(home, "What does error E7 on the heat pump mean?");
+  first.steps.forEach((usage, index) => row(`first question, step ${index + 1}`, usage));
+
+  // The same conversation twice: with what the first process saved, and without.
+  const bare = join(folder, "without");
+  cpSync(home, bare, { recursive: true });
+  rmSync(join(bare, "cache", "kv"), { recursive: true, force: true });
+  const next = ["Where did Thomas lose his hat in Norway?", "--conversation", first.conversation];
+  const [saved, unsaved] = [sum(ask(home, ...next).steps), sum(ask(bare, ...next).steps)];
+  row("next question, a new process with the state", saved);
+  row("the same without it", unsaved);
+  const evaluated = ({ prompt_tokens, reused_tokens }) => prompt_tokens - reused_tokens;
+  console.log(`\nThe state saves ${evaluated(unsaved) - evaluated(saved)} tokens of ${evaluated(unsaved)}.`);
+  console.log("The built-in model gets no earlier turns, so there is little to save; the part `local` measures a long one.");
 } finally {
-  rmSync(home, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
 }

@@ -7,6 +7,8 @@ FAILED=0
 SKIPPED=0
 LAST=
 LINES=()
+# What tests measured, for the end.
+FIGURES=()
 # What failed, as `NAME<tab>FORMAT<tab>LOG<tab>REPORT` for scripts/failed.mjs.
 MISSED=()
 
@@ -66,27 +68,39 @@ vitest() {
     failed_part "$name" vitest "$(log_of "$name")" "$report"
 }
 
-# cargo_tests NAME [ARGUMENT...]: counts from libtest's lines; a test program that died counts as one failure.
+# cargo_tests NAME: counts from libtest's lines; a test program that died counts as one failure. A test that says
+# `SKIPPED …` counts as skipped, and what it says after `FIGURE ` is told at the end.
 cargo_tests() {
     local name=$1 begin=$SECONDS log counts status=0
-    shift
     log=$(log_of "$name")
-    CARGO_TERM_COLOR=never cargo test --workspace --lib --bins --tests --no-fail-fast "$@" </dev/null 2>&1 | tee "$log" || status=$?
+    CARGO_TERM_COLOR=never cargo test --workspace --lib --bins --tests --no-fail-fast -- --show-output </dev/null 2>&1 |
+        tee "$log" | without_output || status=$?
     counts=$(awk -v status="$status" '
         /^     Running / { programs++ }
         /^test result: / { results++; passed += $4; failed += $6; ignored += $8 }
+        /^(!!! )?SKIPPED/ { skipped++ }
         END {
             if (programs > results) failed += programs - results
             if (status != 0 && failed == 0) failed = 1
             if (programs == 0) failed = 1
-            print passed + 0, failed + 0, ignored + 0
+            if (skipped > passed) skipped = passed
+            print passed - skipped, failed + 0, ignored + skipped
         }' "$log")
+    mapfile -t -O ${#FIGURES[@]} FIGURES < <(sed -n 's/^FIGURE //p' "$log")
     if [ "$(cut -d ' ' -f 2 <<<"$counts")" -gt 0 ] && second_try "$log"; then
         counts=$(awk '{ print $1 + $2, 0, $3 }' <<<"$counts")
     fi
     # shellcheck disable=SC2086
     record "$name" $counts $((SECONDS - begin))
     failed_part "$name" cargo "$log"
+}
+
+# What passing tests say stands in the log alone, but for what they measured and why one was skipped.
+without_output() {
+    awk '
+        /^successes:$/ { hidden = 1 }
+        /^(failures:|test result: )/ { hidden = 0 }
+        !hidden || /^(FIGURE |(!!! )?SKIPPED)/ { print; fflush() }'
 }
 
 # second_try LOG: the tests that failed, once more and one after the other. A machine that does other things meanwhile may
@@ -132,6 +146,7 @@ client_checks() {
 # The counts are the last line; when something failed, its names stand before them, and before those its logs' ends.
 summary() {
     printf '\n'
+    [ ${#FIGURES[@]} -eq 0 ] || printf '%s\n' 'Measured by the tests:' "${FIGURES[@]/#/    }" ''
     printf '%s\n' "${LINES[@]}"
     printf 'in %d min %d s; logs and screenshots are in %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$RESULTS"
     [ ${#MISSED[@]} -eq 0 ] || tell_failed

@@ -57,6 +57,12 @@ for script in tests/clients/vault_*.mjs; do
     client_checks "clients: $(basename "$script" .mjs)" "$(basename "$script")" "$TARGET/debug/lectern" vault
 done
 
+say "The built-in model: the sample questions, and questions about another vault"
+check "starter: 57 of the 60 sample questions, no invented note" \
+    "$TARGET/debug/lectern" debug score --questions samples/questions.jsonl --floor 57
+check "starter: 36 of the 40 questions about a vault that it was not made for" "$TARGET/debug/lectern" debug score \
+    --questions models/starter/heldout/questions.jsonl --vault models/starter/heldout/vault --floor 36
+
 say "OpenAI's own clients, against lectern serve"
 client_checks "clients: api_openai in Node" api_openai.mjs "$TARGET/debug/lectern"
 if "$TARGET/tools/servers/bin/python" -c "import openai" 2>/dev/null; then

@@ -195,7 +195,7 @@ pub struct Score {
     /// Only questions whose id begins so
     #[arg(long, value_name = "PREFIX")]
     pub only: Option<String>,
-    /// Fail when fewer are right
+    /// Fail when fewer are right, or when an answer names a note that there is not
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub floor: usize,
     /// Print JSON

@@ -22,12 +22,14 @@ use crate::args::Score;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::{data, one_line};
-use judge::{Done, Question, Vault, judge};
+use judge::{Done, Question, Vault, invented, judge};
 
 /// One question with what came of it.
 struct Verdict {
     question: Question,
     wrong: Option<String>,
+    /// Notes that the answer names and that there are not.
+    invented: Vec<String>,
     done: Done,
     /// From the question to the first thing that the model wrote.
     first: Option<Duration>,
@@ -58,7 +60,8 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, score: Score) -> Resu
         return Ok(Exit::Cancelled);
     }
     let right = report(&verdicts, score.json);
-    Ok(if right >= score.floor { Exit::Done } else { Exit::Failed })
+    let invents = verdicts.iter().any(|verdict| !verdict.invented.is_empty());
+    Ok(if right >= score.floor && !(invents && score.floor > 0) { Exit::Done } else { Exit::Failed })
 }
 
 async fn put(
@@ -92,13 +95,14 @@ async fn put(
     }
     let notes = notes_in(vault).map_err(|error| failed("list the notes", &error))?;
     let after = text();
+    let invented = invented(&done, &notes);
     let wrong = match outcome {
         Some(TurnOutcome::Completed) => {
             judge(&question, &done, &Vault { notes: &notes, before, after }).err()
         }
         other => Some(format!("the turn ended otherwise: {other:?}")),
     };
-    Ok(Verdict { question, wrong, done, first })
+    Ok(Verdict { question, wrong, invented, done, first })
 }
 
 fn writes(event: &EventKind) -> bool {
@@ -156,6 +160,7 @@ fn questions(score: &Score) -> Result<Vec<Question>, Problem> {
 /// Prints the counts and says how many are right.
 fn report(verdicts: &[Verdict], as_json: bool) -> usize {
     let right = verdicts.iter().filter(|verdict| verdict.wrong.is_none()).count();
+    let invented: Vec<&String> = verdicts.iter().flat_map(|verdict| &verdict.invented).collect();
     let kinds = counts(verdicts, |question| question.kind.as_str().to_owned());
     let languages = counts(verdicts, |question| question.lang.clone());
     let reuse = verdicts.iter().map(|verdict| verdict.done.reuse);
@@ -165,6 +170,7 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
         let out = json!({
             "right": right, "asked": verdicts.len(), "kinds": as_map(&kinds), "languages": as_map(&languages),
             "first_ms": first_written(verdicts).map(|(middle, worst)| json!({"median": middle, "worst": worst})),
+            "invented": invented,
             "reuse": {"known_tokens": known, "reused_tokens": reused}, "questions": questions,
         });
         data(&out.to_string());
@@ -180,6 +186,7 @@ fn report(verdicts: &[Verdict], as_json: bool) -> usize {
     if let Some((middle, worst)) = first_written(verdicts) {
         data(&format!("first    {middle} ms from question to first token (median), {worst} ms at worst"));
     }
+    data(&format!("invented {} notes {}", invented.len(), one_line(&format!("{invented:?}"), 200)));
     data(&format!("right    {right} of {}", verdicts.len()));
     right
 }

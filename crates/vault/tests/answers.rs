@@ -52,7 +52,7 @@ fn score(index: &Index, questions: &[(String, String, String, String)]) -> BTree
         score.right_quote += quoted;
     }
     for (language, Score { asked, right_note, right_quote }) in &scores {
-        println!("{language}: {right_note} notes and {right_quote} quotes of {asked}");
+        println!("FIGURE search, {language}: {right_note} notes and {right_quote} quotes of {asked}");
     }
     scores
 }

@@ -167,6 +167,25 @@ pub fn judge(question: &Question, done: &Done, vault: &Vault<'_>) -> Result<(), 
     }
 }
 
+/// The notes that an answer names and that neither exist nor stand in a result.
+pub fn invented(done: &Done, notes: &BTreeSet<String>) -> Vec<String> {
+    let ends = done.answer.match_indices(".md").map(|(at, found)| at + found.len());
+    let named = ends.filter_map(|end| done.answer.get(..end));
+    let exists = |named: &str| {
+        notes.iter().any(|note| named.ends_with(note.as_str()) || named.ends_with(file_name(note)))
+    };
+    let word = |named: &str| {
+        let start = named.rfind(|c: char| c.is_whitespace() || "([\"'`".contains(c)).map_or(0, |at| at + 1);
+        named.get(start..).unwrap_or(named).trim_start().to_owned()
+    };
+    let told = |word: &str| done.calls.iter().any(|(_, result)| result.text().contains(word));
+    named.filter(|named| !exists(named)).map(word).filter(|word| !told(word)).collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
 /// The expected tools were called with success, in this order; others may stand between them.
 fn expect_tools(question: &Question, done: &Done) -> Result<(), String> {
     let called = done.tools();
@@ -259,6 +278,22 @@ mod tests {
             note: None,
         };
         (call, result)
+    }
+
+    #[test]
+    fn a_note_that_nobody_named_is_invented() {
+        let notes = BTreeSet::from(["A/The key.md".to_owned(), "B.md".to_owned()]);
+        let (call, mut result) = called("search_notes", "B.md", ToolOutcome::Succeeded);
+        result.content = vec![Content::Text { text: "see [Gone.md](Old/Gone.md)".to_owned() }];
+        let done = |answer: &str| Done {
+            calls: vec![(call.clone(), result.clone())],
+            answer: answer.to_owned(),
+            ..Done::default()
+        };
+        for fine in ["From A/The key.md:", "In `B.md`, and The key.md.", "Old/Gone.md is quoted", "no note"] {
+            assert_eq!(invented(&done(fine), &notes), [] as [&str; 0], "{fine}");
+        }
+        assert_eq!(invented(&done("From A/Lock.md, or B.md"), &notes), ["A/Lock.md"]);
     }
 
     fn verdict(question: &Question, calls: Vec<(ToolCall, ToolResult)>, answer: &str) -> Result<(), String> {

@@ -153,7 +153,7 @@ impl Pairs {
 }
 
 async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
-    let [mut prompt, mut reply, mut turn, mut typed, mut step, mut grammar] =
+    let [mut prompt, mut reply, mut turn, mut typed, mut step, mut found, mut grammar] =
         std::array::from_fn(|_| Pairs::default());
     // The first round warms up: files in memory, threads started.
     for round in 0..=setup.rounds {
@@ -168,14 +168,16 @@ async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
         turn.add([cold, theirs]);
         typed.add([read, theirs]);
         step.add(scenarios::second_step(model, setup.peer.as_mut(), &words).await);
+        found.add(scenarios::found_step(model, setup.peer.as_mut(), &words).await);
         grammar.add(scenarios::grammar(model, setup.peer.as_mut(), &words).await);
         println!("round {round} of {}", setup.rounds);
     }
     lines.push(prompt.line("prompt of 500 tokens", "tok/s", true, Some(1.0)));
     lines.push(reply.line("reply of 64 tokens", "tok/s", true, Some(1.0)));
-    lines.push(turn.line("second turn, 32 new words: first token", "s", false, None));
+    lines.push(turn.line("second turn, 32 new words: first token", "s", false, Some(3.0)));
     lines.push(typed.line("the same, read while it was typed", "s", false, Some(3.0)));
     lines.push(step.line("second step, after a call that wrote a note: first token", "s", false, Some(3.0)));
+    lines.push(found.line("second step, after a search: first token", "s", false, Some(3.0)));
     lines.push(grammar.line("a token more under a grammar", "ms", false, None));
 }
 

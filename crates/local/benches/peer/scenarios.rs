@@ -1,7 +1,8 @@
 //! What is measured, each on both sides with the same messages, one after the other.
 
 use lectern_core::{
-    AnswerForm, ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage,
+    AnswerForm, ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolCallId, ToolChoice, ToolName,
+    UserMessage,
 };
 use lectern_local::LocalModel;
 use lectern_test_gguf::QuotingModel;
@@ -139,6 +140,47 @@ pub async fn second_step(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
     request.sampling = greedy(2);
     let second = ask(model, &request).await;
     let theirs = asked(peer, |peer| second_step_of(peer, &system, &question, &created));
+    [Some(second.first.as_secs_f64()), theirs.map(|answer| number(&answer, "first"))]
+}
+
+/// Seconds until the step after a search begins to be answered: a short call, a result of many lines.
+pub async fn found_step(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 2] {
+    let (system, question) = (words.other(15, 600), words.other(16, 24));
+    let (query, found) = (words.other(17, 3), words.other(18, 60));
+    let schema = json!({
+        "type": "object", "properties": { "query": { "type": "string" } }, "required": ["query"],
+    });
+    let mut request = ChatRequest {
+        conversation: words.conversation("search"),
+        system: Some(system.clone()),
+        messages: vec![user(&question)],
+        tools: vec![tool("notes__search", schema.clone())],
+        sampling: greedy(8),
+        ..ChatRequest::default()
+    };
+    ask(model, &request).await;
+    let arguments = json!({ "query": query });
+    let call = (ToolCallId::from("call_1"), ToolName::from("notes__search"), arguments.to_string());
+    let made = Timed { calls: vec![call.clone()], ..Timed::default() };
+    request.messages.extend([made.message(), result(&call, &found)]);
+    request.sampling = greedy(2);
+    let second = ask(model, &request).await;
+    let theirs = asked(peer, |peer| {
+        let tools = json!([{ "type": "function", "function": {
+            "name": "notes__search", "description": "Writes a note.", "parameters": schema,
+        } }]);
+        let mut messages = vec![
+            json!({ "role": "system", "content": system }),
+            json!({ "role": "user", "content": question }),
+        ];
+        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 8 }))?;
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{
+            "id": "call_1", "type": "function",
+            "function": { "name": "notes__search", "arguments": arguments.to_string() },
+        }] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": "call_1", "content": found }));
+        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 2 }))
+    });
     [Some(second.first.as_secs_f64()), theirs.map(|answer| number(&answer, "first"))]
 }
 

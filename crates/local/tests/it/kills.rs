@@ -114,7 +114,9 @@ async fn a_hundred_kills_cost_a_reply_each_at_most() {
     }
     let last = ask(model, question(7)).await;
     assert_eq!(last.error, None);
-    println!("{KILLS} kills: {errors} errors, {again} tried again, {untouched} whole before");
+    println!(
+        "FIGURE {KILLS} kills of a worker: {errors} errors, {again} tried again, {untouched} whole before"
+    );
     assert!(errors + again > 0, "no kill hit a reply");
     assert_eq!(zombies(), 0);
     assert!(!maps(&model.file().info.path), "the host maps no model");

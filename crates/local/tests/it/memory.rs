@@ -93,7 +93,7 @@ async fn memory_is_predicted_within_a_tenth() {
         shape.write_hollow(&path).unwrap();
         let (need, real) = both(&path, context).await;
         let (line, near) = compared(name, need, real);
-        println!("{line}");
+        println!("FIGURE memory of {line}");
         if !near {
             wrong.push(line);
         }
@@ -142,7 +142,7 @@ async fn the_memory_of_seeing_is_predicted_within_a_tenth() {
         let reply = ask(&model, looking(&[picture(side, side, 1)], "What is it?")).await;
         assert_eq!(reply.error, None, "{name}");
         let (line, near) = compared(name, need, peak_of(model.worker_id().await.unwrap()));
-        println!("{line}, {:?} tokens of the image", reply.usage.image_tokens);
+        println!("FIGURE memory of {line}, {:?} tokens of the image", reply.usage.image_tokens);
         if !near {
             wrong.push(line);
         }

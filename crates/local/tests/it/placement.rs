@@ -111,7 +111,10 @@ async fn other_tools_leave_the_history_as_it_was() {
             Err(error) => failed.push(format!("{name}: {error}")),
         }
     }
-    println!("{} templates; anew for other tools: {broken:#?}; failed: {failed:#?}", all.len());
+    println!(
+        "FIGURE tools in the last question: {} templates; anew for other tools: {broken:?}; failed: {failed:?}",
+        all.len()
+    );
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(broken.len() * 10 <= all.len(), "{broken:?}");
 }

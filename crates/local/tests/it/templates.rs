@@ -46,7 +46,7 @@ fn every_template_reads_a_plain_answer() {
             Err(error) => failed.push(format!("{name}: {error}")),
         }
     }
-    println!("{} templates", files.len());
+    println!("FIGURE chat templates of real models: {} rendered with tools", files.len());
     assert_eq!(failed, [] as [String; 0]);
 }
 
@@ -67,7 +67,7 @@ async fn every_template_can_be_forced_and_continued() {
         }
     }
     println!(
-        "{} of {} continue the cache; these do not: {rendered_anew:?}",
+        "FIGURE chat templates: {} of {} continue the cache after a call; these do not: {rendered_anew:?}",
         files.len() - rendered_anew.len(),
         files.len()
     );

@@ -126,7 +126,7 @@ async fn a_thousand_calls_of_real_tools_are_valid() {
         seed += 1;
         assert!(seed < 1500, "too many replies are cut off: {}", tally.cut);
     }
-    println!("{}", tally.told("real servers"));
+    println!("FIGURE {}", tally.told("grammar, real servers"));
     let all: usize = tools.iter().map(Vec::len).sum();
     let called = tally.calls.len();
     assert!(tally.valid() < 1000 || called * 10 >= all * 9, "only {called} of {all} tools were called");
@@ -179,7 +179,10 @@ async fn three_hundred_tools_are_no_hindrance() {
     for seed in 0..12 {
         tally.call(&fixture, &tools, ToolChoice::Required, seed).await;
     }
-    println!("{}", tally.told(&format!("300 tools, {bytes} bytes, {:?} in all", began.elapsed())));
+    println!(
+        "FIGURE {}",
+        tally.told(&format!("grammar, 300 tools, {bytes} bytes, {:?} in all", began.elapsed()))
+    );
     assert!(tally.valid() >= 8);
 }
 
@@ -193,8 +196,8 @@ async fn the_grammar_of_many_tools_costs_little() {
         for seed in 0..8 {
             tally.call(&fixture, &tools, ToolChoice::Required, seed).await;
         }
-        println!("{}", tally.told(&format!("{count} tools")));
+        println!("FIGURE {}", tally.told(&format!("grammar, {count} tools")));
         each.push(tally.milliseconds as f64 / tally.tokens.max(1) as f64);
     }
-    println!("a token with 300 tools takes {:.2} times as long as with 2", each[1] / each[0]);
+    println!("FIGURE grammar: a token with 300 tools takes {:.2} times as long as with 2", each[1] / each[0]);
 }

@@ -162,12 +162,12 @@ fn line(name: &str, steps: &[Step]) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_turns_come_from_the_cache() {
     let folder = tempfile::tempdir().unwrap();
-    println!("| tools | steps | tokens at the end | worst reuse | mean | steps with at least 0.95 |");
-    println!("|---|---|---|---|---|---|");
+    println!("FIGURE | tools | steps | tokens at the end | worst reuse | mean | steps with at least 0.95 |");
+    println!("FIGURE |---|---|---|---|---|---|");
     for policy in [Policy::Always, Policy::LastUser, Policy::WhileDeciding, Policy::Off] {
         let fixture = fixture(&folder.path().join("kv")).await;
         let steps = converse(&fixture.model, policy, None).await;
-        println!("{}", line(&format!("{policy:?}"), &steps));
+        println!("FIGURE {}", line(&format!("{policy:?}"), &steps));
         match policy {
             // Nothing but what is new.
             Policy::Always | Policy::Off => {
@@ -194,7 +194,7 @@ async fn thirty_turns_come_from_the_cache() {
     for policy in [Policy::Always, Policy::WhileDeciding, Policy::Off] {
         let fixture = fixture(&folder.path().join(format!("restart-{policy:?}"))).await;
         let steps = converse(&fixture.model, policy, Some(TURNS - 2)).await;
-        println!("{}", line(&format!("{policy:?}, restart before turn 29"), &steps));
+        println!("FIGURE {}", line(&format!("{policy:?}, restart before turn 29"), &steps));
         for step in &steps[1..] {
             assert!(step.share() >= 0.95, "{policy:?}, turn {}: {:?}", step.turn, step.reply.usage);
         }
