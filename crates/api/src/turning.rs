@@ -13,8 +13,8 @@ use lectern_app::Answering;
 use lectern_core::{
     Actor, AnswerForm, CallContext, ConversationId, Event, EventKind, Events, ExposurePolicy,
     PermissionAnswer, QuestionAnswer, Sampling, StartError, Store, ThinkingOptions, ToolCall, ToolCallId,
-    ToolExposure, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnHandle, TurnInput,
-    Turns, UserMessage,
+    ToolChoice, ToolExposure, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnHandle,
+    TurnInput, Turns, UserMessage,
 };
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -49,6 +49,8 @@ pub struct Start<'a> {
     pub servers: Arc<dyn ToolProvider>,
     /// Whether any tool may be called.
     pub tools: bool,
+    /// What the first step has to do about tools.
+    pub choice: ToolChoice,
     /// The form of the answer.
     pub answer: AnswerForm,
     /// How tokens are chosen.
@@ -202,6 +204,7 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
         largest_context: answering.largest_context,
         tool_mode: answering.tool_mode,
         exposure,
+        first_choice: start.choice,
         max_steps: answering.max_steps,
         cancel,
     }

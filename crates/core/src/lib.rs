@@ -29,6 +29,7 @@
 //!     largest_context: None,
 //!     tool_mode: ToolMode::Native,
 //!     exposure: ExposurePolicy::default(),
+//!     first_choice: ToolChoice::Auto,
 //!     max_steps: turn::DEFAULT_MAX_STEPS,
 //!     cancel: Default::default(),
 //! })?;

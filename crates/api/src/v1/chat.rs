@@ -20,6 +20,7 @@ use super::models::unknown;
 use super::outcome::of_problem;
 use super::request::Asked;
 use super::served::{Serve, serve};
+use super::tools::Offered;
 use crate::auth::{Caller, Scope};
 use crate::body::JsonBody;
 use crate::error::ApiError;
@@ -64,9 +65,22 @@ pub async fn named_servers(
     asked: &mut Asked,
     by_default: bool,
 ) -> Result<Option<Arc<dyn ToolProvider>>, ApiError> {
-    let offered = &mut asked.offered;
+    let servers = wanted_servers(api, caller, &mut asked.offered, by_default).await?;
+    let there = servers.as_ref().map(|servers| servers.tools());
+    asked.offered.settle(there.as_deref().unwrap_or_default())?;
+    Ok(servers)
+}
+
+async fn wanted_servers(
+    api: &Api,
+    caller: &Caller,
+    offered: &mut Offered,
+    by_default: bool,
+) -> Result<Option<Arc<dyn ToolProvider>>, ApiError> {
     let all = by_default && caller.scopes.contains(&Scope::Tools);
-    if offered.choice == ToolChoice::None || (!all && offered.servers.is_empty() && offered.bare.is_empty()) {
+    if offered.choice.choice == ToolChoice::None
+        || (!all && offered.servers.is_empty() && offered.bare.is_empty())
+    {
         return Ok(None);
     }
     if !offered.servers.is_empty() {
@@ -89,9 +103,10 @@ pub async fn named_servers(
     if !all && meant.is_empty() && offered.servers.is_empty() {
         return Ok(None);
     }
-    let wanted = offered.servers.clone();
+    let (wanted, choice) = (offered.servers.clone(), offered.choice.clone());
     let chosen = move |spec: &ToolSpec| {
-        all || meant.contains(&spec.name) || wanted.iter().any(|wanted| wanted.covers(spec))
+        let asked = all || meant.contains(&spec.name) || wanted.iter().any(|wanted| wanted.covers(spec));
+        asked && choice.allows(&spec.name)
     };
     Ok(Some(Arc::new(Chosen::new(tools, chosen))))
 }

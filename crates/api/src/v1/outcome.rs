@@ -24,7 +24,10 @@ pub fn usage(usage: &Usage) -> Value {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.generated_tokens,
         "total_tokens": usage.prompt_tokens.saturating_add(usage.generated_tokens),
-        "prompt_tokens_details": {"cached_tokens": usage.reused_tokens, "audio_tokens": 0},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.reused_tokens, "audio_tokens": 0,
+            "image_tokens": usage.image_tokens.unwrap_or_default(),
+        },
         "completion_tokens_details": {
             "reasoning_tokens": usage.thinking_tokens.unwrap_or_default(), "audio_tokens": 0,
             "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
@@ -43,9 +46,13 @@ pub fn sum(one: Usage, other: Usage) -> Usage {
         reused_tokens: one.reused_tokens.saturating_add(other.reused_tokens),
         generated_tokens: one.generated_tokens.saturating_add(other.generated_tokens),
         thinking_tokens: optional(one.thinking_tokens, other.thinking_tokens),
+        image_tokens: optional(one.image_tokens, other.image_tokens),
         prompt_ms: optional(one.prompt_ms, other.prompt_ms),
         generation_ms: optional(one.generation_ms, other.generation_ms),
-        ..Usage::default()
+        guessed_tokens: optional(one.guessed_tokens, other.guessed_tokens),
+        right_guesses: optional(one.right_guesses, other.right_guesses),
+        // It is said of one prompt.
+        changed_at: None,
     }
 }
 

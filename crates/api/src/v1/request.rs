@@ -108,7 +108,7 @@ impl Asked {
 
     /// Whether the model must, may or must not call.
     pub fn tool_choice(&self) -> ToolChoice {
-        if self.offered.tools.is_empty() { ToolChoice::None } else { self.offered.choice.clone() }
+        if self.offered.tools.is_empty() { ToolChoice::None } else { self.offered.choice.choice.clone() }
     }
 
     /// The request's values where it has any, else those that are set for the model.

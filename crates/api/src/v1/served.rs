@@ -61,6 +61,7 @@ pub fn serve(api: &Api, serve: Serve<'_>, lease: Lease) -> Result<Pieces, ApiErr
             own: asked.tools().to_vec(),
             servers,
             tools: true,
+            choice: asked.offered.choice.choice.clone(),
             answer: asked.answer.clone(),
             sampling: asked.sampling_over(&answering.sampling),
             thinking,
@@ -70,6 +71,7 @@ pub fn serve(api: &Api, serve: Serve<'_>, lease: Lease) -> Result<Pieces, ApiErr
         turning,
         calls,
         shown: Vec::new(),
+        parallel: asked.parallel_calls,
         usage: Usage::default(),
         finish: None,
         said: Said::Nothing,
@@ -106,6 +108,8 @@ struct Served {
     calls: Calls,
     /// The client's own calls so far, by their place.
     shown: Vec<ToolCallId>,
+    /// Whether there may be more than one of them.
+    parallel: bool,
     usage: Usage,
     finish: Option<FinishReason>,
     said: Said,
@@ -181,8 +185,12 @@ impl Served {
         if !self.turning.is_own(tool) {
             return Vec::new();
         }
+        let known = self.shown.iter().position(|shown| *shown == call);
+        if known.is_none() && !self.parallel && !self.shown.is_empty() {
+            return Vec::new();
+        }
         let mut pieces = Vec::new();
-        let place = self.shown.iter().position(|shown| *shown == call).unwrap_or_else(|| {
+        let place = known.unwrap_or_else(|| {
             self.shown.push(call.clone());
             self.shown.len() - 1
         });

@@ -22,12 +22,55 @@ pub const CLIENT: &str = "client";
 pub struct Offered {
     /// The tools that may be called.
     pub tools: Vec<ToolSpec>,
-    /// Whether the model must, may or must not call.
-    pub choice: ToolChoice,
+    /// What it says about calling.
+    pub choice: Choice,
     /// Those of the tools that have a name and nothing else: where a server has a tool of this name, that one is meant.
     pub bare: HashSet<ToolName>,
     /// The user's servers that the client asks for.
     pub servers: Vec<WantedServer>,
+}
+
+/// `tool_choice`.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Where it stands in the request.
+    at: String,
+    /// Whether the model must, may or must not call.
+    pub choice: ToolChoice,
+    /// The tools that it names, and where.
+    named: Vec<(String, ToolName)>,
+    /// The only tools that may be called; all when none.
+    pub allowed: Option<HashSet<ToolName>>,
+}
+
+impl Choice {
+    fn of(at: String, choice: ToolChoice) -> Self {
+        Self { at, choice, ..Self::default() }
+    }
+
+    /// Whether this tool may be called.
+    pub fn allows(&self, tool: &ToolName) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.contains(tool))
+    }
+}
+
+impl Offered {
+    /// Holds `tool_choice` to the tools that are there: the client's, and these of the user's servers.
+    pub fn settle(&mut self, servers: &[ToolSpec]) -> Result<(), ApiError> {
+        let there: HashSet<&ToolName> = self.tools.iter().chain(servers).map(|spec| &spec.name).collect();
+        if let Some((at, name)) = self.choice.named.iter().find(|(_, name)| !there.contains(name)) {
+            let message = format!("there is no tool `{}` among `tools`", shortened(name.as_str()));
+            return Err(ApiError::invalid("invalid_value", at.clone(), message));
+        }
+        let choice = &self.choice;
+        self.tools.retain(|spec| choice.allows(&spec.name));
+        let nothing = self.tools.is_empty() && !servers.iter().any(|spec| choice.allows(&spec.name));
+        if nothing && matches!(choice.choice, ToolChoice::Required | ToolChoice::Tool(_)) {
+            let message = "`tool_choice` asks for a call, and there are no `tools`";
+            return Err(ApiError::invalid("invalid_value", choice.at.clone(), message));
+        }
+        Ok(())
+    }
 }
 
 /// A server of the user that a client asks for: `{"type": "mcp", "server_label": "notes"}`.
@@ -87,8 +130,7 @@ pub fn offered(fields: &mut Fields) -> Result<Offered, ApiError> {
         }
         tools.push(spec);
     }
-    let (tools, choice) = choose(fields, tools, !servers.is_empty())?;
-    Ok(Offered { tools, choice, bare, servers })
+    Ok(Offered { tools, choice: choose(fields)?, bare, servers })
 }
 
 /// A name as OpenAI takes it: letters, digits, `_` and `-`.
@@ -173,71 +215,58 @@ fn function(mut fields: Fields) -> Result<Entry, ApiError> {
     Ok(Entry::Own { spec, bare })
 }
 
-fn choose(
-    fields: &mut Fields,
-    tools: Vec<ToolSpec>,
-    servers: bool,
-) -> Result<(Vec<ToolSpec>, ToolChoice), ApiError> {
+/// `tool_choice`, as it is written; whether there are such tools is settled later.
+fn choose(fields: &mut Fields) -> Result<Choice, ApiError> {
     let at = fields.at("tool_choice");
-    let (tools, choice) = match fields.value("tool_choice") {
-        None => (tools, ToolChoice::Auto),
-        Some(Value::String(word)) => {
-            let choice = match word.as_str() {
-                "none" => ToolChoice::None,
-                "auto" => ToolChoice::Auto,
-                "required" => ToolChoice::Required,
-                other => return Err(not_one_of(at, other, &["none", "auto", "required"])),
-            };
-            (tools, choice)
-        }
-        Some(value @ Value::Object(_)) => chosen(Fields::of(at.clone(), value)?, tools)?,
-        Some(other) => return Err(wrong_type(at, "a string or an object", &other)),
-    };
-    if tools.is_empty() && !servers && matches!(choice, ToolChoice::Required | ToolChoice::Tool(_)) {
-        let message = "`tool_choice` asks for a call, and there are no `tools`";
-        return Err(ApiError::invalid("invalid_value", at, message));
+    match fields.value("tool_choice") {
+        None => Ok(Choice::of(at, ToolChoice::Auto)),
+        Some(Value::String(word)) => match word.as_str() {
+            "none" => Ok(Choice::of(at, ToolChoice::None)),
+            "auto" => Ok(Choice::of(at, ToolChoice::Auto)),
+            "required" => Ok(Choice::of(at, ToolChoice::Required)),
+            other => Err(not_one_of(at, other, &["none", "auto", "required"])),
+        },
+        Some(value @ Value::Object(_)) => chosen(at.clone(), Fields::of(at, value)?),
+        Some(other) => Err(wrong_type(at, "a string or an object", &other)),
     }
-    Ok((tools, choice))
 }
 
 /// One tool by its name, or a part of the tools.
-fn chosen(mut fields: Fields, tools: Vec<ToolSpec>) -> Result<(Vec<ToolSpec>, ToolChoice), ApiError> {
-    let kinds = ["function", "allowed_tools"];
-    let kind = fields.word("type", &kinds)?.ok_or_else(|| missing(fields.at("type")))?;
-    let chosen = if kind == "function" {
-        let name = named(fields.required_object("function")?, &tools)?;
-        (tools, ToolChoice::Tool(name))
-    } else {
-        allowed(fields.required_object("allowed_tools")?, tools)?
+fn chosen(at: String, mut fields: Fields) -> Result<Choice, ApiError> {
+    let kind = fields.word("type", &["function", "allowed_tools"])?;
+    let choice = match kind.ok_or_else(|| missing(fields.at("type")))? {
+        "function" => {
+            let (param, name) = named(fields.required_object("function")?)?;
+            let choice = Choice::of(at, ToolChoice::Tool(name.clone()));
+            Choice { named: vec![(param, name)], ..choice }
+        }
+        _ => allowed(at, fields.required_object("allowed_tools")?)?,
     };
     fields.end()?;
-    Ok(chosen)
+    Ok(choice)
 }
 
-fn allowed(mut fields: Fields, tools: Vec<ToolSpec>) -> Result<(Vec<ToolSpec>, ToolChoice), ApiError> {
+fn allowed(choice_at: String, mut fields: Fields) -> Result<Choice, ApiError> {
     let mode = fields.word("mode", &["auto", "required"])?.ok_or_else(|| missing(fields.at("mode")))?;
     let at = fields.at("tools");
     let items = fields.list("tools")?.ok_or_else(|| missing(at.clone()))?;
-    let mut names = HashSet::new();
+    let mut all = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
         let mut one = Fields::of(format!("{at}[{index}]"), item)?;
         one.word("type", &["function"])?;
-        names.insert(named(one.required_object("function")?, &tools)?);
+        all.push(named(one.required_object("function")?)?);
+        one.end()?;
     }
     fields.end()?;
     let choice = if mode == "required" { ToolChoice::Required } else { ToolChoice::Auto };
-    Ok((tools.into_iter().filter(|spec| names.contains(&spec.name)).collect(), choice))
+    let names = all.iter().map(|(_, name)| name.clone()).collect();
+    Ok(Choice { at: choice_at, choice, named: all, allowed: Some(names) })
 }
 
-fn named(mut function: Fields, tools: &[ToolSpec]) -> Result<ToolName, ApiError> {
-    let at = function.at("name");
+/// A name, and where it stands.
+fn named(mut function: Fields) -> Result<(String, ToolName), ApiError> {
     let name = function.required_string("name")?;
+    let at = function.at("name");
     function.end()?;
-    match tools.iter().find(|spec| spec.name.as_str() == name) {
-        Some(spec) => Ok(spec.name.clone()),
-        None => {
-            let message = format!("there is no tool `{}` among `tools`", shortened(&name));
-            Err(ApiError::invalid("invalid_value", at, message))
-        }
-    }
+    Ok((at, ToolName(name)))
 }

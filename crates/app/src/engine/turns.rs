@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use lectern_core::turn::AnswerRefused;
 use lectern_core::{
     ChatModel, ConversationId, Events, MessageId, Part, PermissionAnswer, QuestionAnswer, QuestionId,
-    StartError, ToolCallId, TurnHandle, TurnId, TurnInput, UserMessage, clock,
+    StartError, ToolCallId, ToolChoice, TurnHandle, TurnId, TurnInput, UserMessage, clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -119,6 +119,7 @@ impl Engine {
             model: ready.model,
             tool_mode: ready.tool_mode,
             exposure: ready.exposure,
+            first_choice: ToolChoice::Auto,
             tools: self.tool_provider(),
             who: self.0.options.who.clone(),
             permissions: self.permissions(),

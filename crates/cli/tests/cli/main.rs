@@ -22,6 +22,7 @@ mod permissions;
 mod providers;
 mod real_server;
 mod servers;
+mod serving;
 #[cfg(target_os = "linux")]
 mod session;
 mod states;

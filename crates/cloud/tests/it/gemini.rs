@@ -368,6 +368,7 @@ fn input(
         largest_context: None,
         tool_mode: ToolMode::Native,
         exposure: ExposurePolicy::default(),
+        first_choice: ToolChoice::Auto,
         max_steps: 10,
         cancel: Default::default(),
     }

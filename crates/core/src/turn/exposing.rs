@@ -113,6 +113,7 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
         offer.exposure = Some(exposure);
         return Ok(offer);
     }
+    let first = forced_call(turn, &all);
     let choice = chosen(turn, &all)?;
     offer.index = choice.needs_index.then(|| index::index(&all));
     if let Some(reason) = turn.exposing.tools_end.take() {
@@ -122,7 +123,7 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
         offer.exposure = Some(exposure);
         return Ok(offer);
     }
-    let due = turn.exposing.definitions_due.take();
+    let due = turn.exposing.definitions_due.take().or(first.as_ref().map(|_| ExposureReason::Policy));
     exposure.gate = match due {
         Some(_) => None,
         None => ask_gate(turn, &all, &choice, &offer).await?,
@@ -134,9 +135,27 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
     } else {
         open(turn, &mut offer, &mut exposure, choice);
     }
+    if let Some(first) = first {
+        offer.choice = first;
+        offer.answer = AnswerForm::Free;
+    }
     turn.exposing.results = false;
     offer.exposure = Some(exposure);
     Ok(offer)
+}
+
+/// What the first step was told to call; none in later steps, and where nothing was said.
+fn forced_call(turn: &mut Turn, all: &[ToolSpec]) -> Option<ToolChoice> {
+    match std::mem::take(&mut turn.input.first_choice) {
+        ToolChoice::Auto | ToolChoice::None => None,
+        ToolChoice::Required => Some(ToolChoice::Required),
+        ToolChoice::Tool(name) => {
+            // Whatever else is chosen, this one is shown.
+            let there = all.iter().any(|spec| spec.name == name);
+            turn.input.exposure.pinned.push(name.clone());
+            there.then_some(ToolChoice::Tool(name))
+        }
+    }
 }
 
 /// All tools that may be offered in this turn.

@@ -32,7 +32,7 @@ use crate::fit::EarlierTurns;
 use crate::grants::PermissionBook;
 use crate::ids::{ConversationId, MessageId, TurnId};
 use crate::message::UserMessage;
-use crate::model::{AnswerForm, ChatModel, Sampling, ThinkingOptions, ToolMode};
+use crate::model::{AnswerForm, ChatModel, Sampling, ThinkingOptions, ToolChoice, ToolMode};
 use crate::store::{Actor, NewTurn, Store, StoreError, TurnKey};
 use crate::tool::ToolProvider;
 
@@ -79,6 +79,9 @@ pub struct TurnInput {
     pub tool_mode: ToolMode,
     /// Which of the tools the model gets to see, and when.
     pub exposure: ExposurePolicy,
+    /// What the first step has to do about tools; the steps after it are free. [`ToolChoice::None`] is for the exposure
+    /// to say, and means no more than `Auto` here.
+    pub first_choice: ToolChoice,
     /// Steps at most; see [`DEFAULT_MAX_STEPS`].
     pub max_steps: u32,
     /// Stops the turn when it fires; [`TurnHandle::cancel`] fires it too.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
 use lectern_core::{
     Actor, AnswerForm, ConversationId, EarlierTurns, Event, EventKind, ExposurePolicy, Message,
-    PermissionAnswer, PermissionBook, Policy, Sampling, Store, ThinkingOptions, ToolCall, ToolMode,
-    ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
+    PermissionAnswer, PermissionBook, Policy, Sampling, Store, ThinkingOptions, ToolCall, ToolChoice,
+    ToolMode, ToolResult, TurnHandle, TurnInput, TurnOutcome, Turns, UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ pub struct App {
     pub tool_mode: ToolMode,
     pub exposure: ExposurePolicy,
     pub answer: AnswerForm,
+    pub first_choice: ToolChoice,
 }
 
 impl App {
@@ -43,6 +44,7 @@ impl App {
             tool_mode: ToolMode::Native,
             exposure: ExposurePolicy::default(),
             answer: AnswerForm::Free,
+            first_choice: ToolChoice::Auto,
         }
     }
 
@@ -63,6 +65,7 @@ impl App {
             largest_context: None,
             tool_mode: self.tool_mode,
             exposure: self.exposure.clone(),
+            first_choice: self.first_choice.clone(),
             max_steps: self.max_steps,
             cancel: CancellationToken::new(),
         }

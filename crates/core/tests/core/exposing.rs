@@ -70,6 +70,45 @@ async fn off_offers_nothing_and_the_trace_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_was_asked_for_is_forced_in_the_first_step_alone() {
+    for (policy, gate) in [
+        (ToolExposure::Always, false),
+        (ToolExposure::Always, true),
+        (ToolExposure::Deciding, false),
+        (ToolExposure::LastUser, false),
+    ] {
+        for choice in [ToolChoice::Required, ToolChoice::Tool("notes__read".into())] {
+            let script = [calls("notes__read", json!({"path": "A.md"})), says("no"), says("Blue.")];
+            let mut app = with(policy, gate, ScriptedModel::new(script), notes());
+            app.first_choice = choice.clone();
+            app.answer = AnswerForm::JsonSchema(json!({"type": "string"}));
+            assert_eq!(app.ask("Which colour?").await, TurnOutcome::Completed);
+            let requests = app.model.requests();
+            assert_eq!((&requests[0].tool_choice, &requests[0].answer), (&choice, &AnswerForm::Free));
+            assert_eq!(names(&requests[0]), ["notes__search", "notes__read"]);
+            assert!(is_question(&requests[1]));
+            assert_ne!(requests[2].tool_choice, choice);
+            assert_eq!(requests[2].answer, app.answer);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_tool_is_shown_whatever_else_is_chosen() {
+    let tools = (0..40).map(|number| named(&format!("notes__colour_{number}"), "Tells the colour."));
+    let tools = tools.chain([named("notes__odd", "Something else.")]);
+    let tools = tools.fold(ScriptedTools::new(), |all, spec| all.with(spec, Behaviour::Answers("Blue.")));
+    let script = [calls("notes__odd", json!({})), says("Blue.")];
+    let mut app = with(ToolExposure::Relevant, false, ScriptedModel::new(script), tools);
+    app.first_choice = ToolChoice::Tool("notes__odd".into());
+    assert_eq!(app.ask("Which colour?").await, TurnOutcome::Completed);
+    let requests = app.model.requests();
+    assert_eq!(requests[0].tool_choice, app.first_choice);
+    assert!(names(&requests[0]).contains(&"notes__odd"));
+    assert_eq!(requests[1].tool_choice, ToolChoice::Auto);
+}
+
+#[tokio::test(start_paused = true)]
 async fn definitions_are_there_while_it_decides_and_gone_when_it_answers() {
     let script = [calls("notes__read", json!({"path": "A.md"})), says("no"), says("It is blue.")];
     let app = with(ToolExposure::Deciding, false, ScriptedModel::new(script), notes());
