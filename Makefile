@@ -16,7 +16,7 @@ lint: ## formats, warnings, licences, file sizes, fresh bindings
 fix: ## format everything
 	@scripts/fix.sh
 
-bench: ## measure local models beside llama-cpp-python, what prefix reuse saves, what the MCP host costs
+bench: ## measure local models beside llama-cpp-python, what prefix reuse saves, what the MCP host and the API cost
 	@scripts/bench.sh
 
 package: ## build the .deb and the .rpm into target/release/bundle

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Measures the local models beside llama-cpp-python, what the reuse of an evaluated prompt saves, and what the MCP host
-# costs. LECTERN_BENCH_SIZE=small takes a toy model, LECTERN_BENCH_ROUNDS says how often each figure is measured.
-# LECTERN_BENCH_PARTS chooses: replies, prefix, host, local (all of them when it is not set).
+# and the local API cost. LECTERN_BENCH_SIZE=small takes a toy model, LECTERN_BENCH_ROUNDS says how often each figure is measured.
+# LECTERN_BENCH_PARTS chooses: replies, prefix, host, api, local (all of them when it is not set).
 . "$(dirname "$0")/common.sh"
 
-PARTS=${LECTERN_BENCH_PARTS:-replies prefix host local}
+PARTS=${LECTERN_BENCH_PARTS:-replies prefix host api local}
 for part in $PARTS; do
-    case $part in replies | prefix | host | local) ;; *)
-        echo "LECTERN_BENCH_PARTS: there is no part \`$part\` (replies, prefix, host, local)" >&2
+    case $part in replies | prefix | host | api | local) ;; *)
+        echo "LECTERN_BENCH_PARTS: there is no part \`$part\` (replies, prefix, host, api, local)" >&2
         exit 2
         ;;
     esac
@@ -20,7 +20,7 @@ if wanted replies; then
     say "Remote models: 10,000 chunks of a reply beside serde_json alone, and 50 MB passing"
     cargo bench --quiet --package lectern-cloud --bench replies
 fi
-wanted prefix || wanted host || wanted local || exit 0
+wanted prefix || wanted host || wanted api || wanted local || exit 0
 need_node
 
 PEER=$TARGET/tools/peer
@@ -50,7 +50,7 @@ fi
 
 say "Building (the first time takes some minutes: llama.cpp is compiled for every kind of this processor)"
 build_fast --bin lectern --bin lectern-local-worker
-cargo bench --no-run --quiet --workspace "${FAST[@]}" --bench peer --bench host
+cargo bench --no-run --quiet --workspace "${FAST[@]}" --bench peer --bench host --bench streams
 if wanted prefix; then
     say "What a saved prompt brings: a question of three steps with the starter model"
     node scripts/bench.mjs "$TARGET/release/lectern"
@@ -58,6 +58,10 @@ fi
 if wanted host; then
     say "The MCP host: a hundred servers, and a call against a bare rmcp client"
     cargo bench --quiet --workspace "${FAST[@]}" --bench host
+fi
+if wanted api; then
+    say "The local API: streams that wait, and frames a second against a bare SSE echo of axum"
+    cargo bench --quiet --workspace "${FAST[@]}" --bench streams
 fi
 wanted local || exit 0
 say "Local models: the same file here and in llama-cpp-python"

@@ -71,6 +71,12 @@ if "$TARGET/tools/servers/bin/python" -c "import openai" 2>/dev/null; then
 else
     skipped "clients: api_openai in Python" "the package could not be installed"
 fi
+if "$TARGET/tools/servers/bin/python" -c "import schemathesis" 2>/dev/null; then
+    check "clients: Schemathesis against /openapi.json" \
+        "$TARGET/tools/servers/bin/python" tests/clients/api_schemathesis.py "$TARGET/debug/lectern"
+else
+    skipped "clients: Schemathesis against /openapi.json" "the package could not be installed"
+fi
 
 say "The official MCP conformance suite, against lectern mcp probe"
 node_checks "conformance: every client scenario that a revision requires" conformance run.mjs "$TARGET/debug/lectern"

@@ -90,9 +90,53 @@ try {
     await refused(chat({ messages: user("hi"), n: 2 }), OpenAI.BadRequestError, "unsupported_value");
     await refused(chat({ messages: user("hi"), model: "nobody" }), OpenAI.NotFoundError, "model_not_found");
     await refused(chat({ messages: user("fail 401") }), OpenAI.InternalServerError, "provider_unauthorized");
+    await refused(chat({ messages: user("fail 429 insufficient_quota") }), OpenAI.RateLimitError, "insufficient_quota");
+    await refused(chat({ messages: user(null) }), OpenAI.BadRequestError, "missing_required_parameter");
+    const broken = await chat({ messages: user("break"), stream: true });
+    await refused((async () => { for await (const _ of broken); })(), OpenAI.APIError, "answer_broke_off");
     const wrong = new OpenAI({ baseURL: `${said.url}/v1`, apiKey: "sk-wrong", maxRetries: 0 });
     await refused(wrong.models.list(), OpenAI.AuthenticationError, "invalid_api_key");
     await refused(client.get("/models", { headers: { origin: "https://evil.example" } }), OpenAI.PermissionDeniedError, "origin_not_allowed");
+  });
+  await check("a runner of tools", async () => {
+    const weather = { ...tool, function: { ...tool.function, parse: JSON.parse, function: ({ city }) => `r${city}` } };
+    for (const stream of [false, true]) {
+      const runner = client.chat.completions.runTools({ model: "upstream", messages: user("calls 2"), tools: [weather], stream });
+      assert.equal(await runner.finalContent(), "r0 and r1");
+    }
+  });
+  await check("big-agi's requests", async () => {
+    const text = (words) => [{ type: "text", text: words }];
+    const body = {
+      model: "upstream", max_completion_tokens: 1024, temperature: 0.5, stream: true, stream_options: { include_usage: true },
+      tools: [tool], tool_choice: "auto",
+      messages: [
+        { role: "system", content: "You are helpful." },
+        { role: "user", content: [...text("What is it?"), { type: "image_url", image_url: { url: pixel, detail: "high" } }] },
+        { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: "{}" } }] },
+        { role: "tool", tool_call_id: "call_1", content: "30" },
+        { role: "assistant", content: "It is warm." },
+        { role: "user", content: text("calls 2") },
+      ],
+    };
+    const headers = { authorization: `Bearer ${said.key}`, "content-type": "application/json" };
+    const response = await fetch(`${said.url}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify(body) });
+    const frames = (await response.text()).split("\n\n").filter((frame) => frame.startsWith("data: ")).map((frame) => frame.slice(6));
+    assert.equal(frames.pop(), "[DONE]");
+    const chunks = frames.map((frame) => JSON.parse(frame));
+    assert.deepEqual(chunks.pop().choices, []);
+    const names = new Map();
+    for (const { choices } of chunks) {
+      assert.equal(choices.length, 1);
+      const calls = choices[0].delta.tool_calls ?? [];
+      assert.ok(calls.length <= 1);
+      for (const { index, id, function: made } of calls) {
+        // A later delta with a name or another id makes it throw.
+        if (names.has(index)) assert.ok(!made.name && !id);
+        else names.set(index, made.name);
+      }
+    }
+    assert.deepEqual([...names.values()], ["weather", "weather"]);
   });
   await check("cancel ends the model's work", async () => {
     const stream = await chat({ messages: user("slow"), stream: true });

@@ -2,9 +2,6 @@
 the package). Prints one line per check; the exit status is 0 only when all of them held."""
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import openai
+from api_served import served
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg=="
@@ -24,15 +22,7 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
-CHILDREN = []
 COUNT = 0
-
-
-def start(home, *command):
-    env = {**os.environ, "LECTERN_HOME": home, "LECTERN_KEYRING": "off"}
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True)
-    CHILDREN.append(child)
-    return child.stdout.readline().strip()
 
 
 def held(name):
@@ -105,6 +95,10 @@ def checks(client, chat, url, upstream):
     refused(openai.AuthenticationError, "invalid_api_key", lambda: list(wrong.models.list()))
     page = {"Origin": "https://evil.example"}
     refused(openai.PermissionDeniedError, "origin_not_allowed", lambda: client.models.retrieve("upstream", extra_headers=page))
+    quota = "fail 429 insufficient_quota"
+    refused(openai.RateLimitError, "insufficient_quota", lambda: chat(messages=user(quota)))
+    refused(openai.BadRequestError, "missing_required_parameter", lambda: chat(messages=user(None)))
+    refused(openai.APIError, "answer_broke_off", lambda: list(chat(messages=user("break"), stream=True)))
     held("each class of error")
     stream = chat(messages=user("slow"), stream=True)
     next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
@@ -114,23 +108,42 @@ def checks(client, chat, url, upstream):
     held("cancel ends the model's work")
 
 
+def tools_of_servers(client, chat):
+    """The user's servers answer beside the client's own tools, and never leave the folder that they were given."""
+    notes = [{"type": "mcp", "server_label": "notes"}]
+    answer = chat(messages=user("call notes__search_notes {\"query\": \"heat pump\"}"), tools=notes)
+    assert answer.choices[0].finish_reason == "stop" and "Heat pump" in answer.choices[0].message.content, answer
+    pieces = chat(messages=user("call notes__search_notes {\"query\": \"heat pump\"}"), tools=notes, stream=True)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in pieces if chunk.choices)
+    assert "Heat pump" in text, text
+    held("a tool of the user's server")
+    for path in ("../secret.md", "/etc/passwd", "a/../../secret.md", "C:\\\\secret.md", "\\u0000", "%2e%2e/secret.md"):
+        question = f"call notes__read_note {{\"path\": \"{path}\"}}"
+        answer = chat(messages=user(question), tools=notes)
+        said = answer.choices[0].message.content
+        assert "treasure" not in said and "root:" not in said, (path, said)
+    assert chat(messages=user("hi")).choices[0].message.content == "Grüß Gott, Welt."
+    held("no path leads out of the notes")
+    forced = {"type": "function", "function": {"name": "notes__search_notes"}}
+    asked = json.loads(chat(messages=user("what was asked"), tools=notes, tool_choice=forced).choices[0].message.content)
+    assert asked["tool_choice"] == forced, asked
+    held("a call that is asked for")
+
+
 def main(lectern):
-    home = tempfile.mkdtemp(prefix="api-openai-")
-    try:
-        upstream = start(home, "node", str(Path(__file__).parent / "api_upstream.mjs"))
-        model = ("--model", "upstream", "--base-url", f"{upstream}/v1")
-        said = json.loads(start(home, lectern, "serve", "--port", "0", "--json", *model))
-        client = openai.OpenAI(base_url=f"{said['url']}/v1", api_key=said["key"], max_retries=0)
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "notes"
+        notes.mkdir()
+        (notes / "Heat pump.md").write_text("# Heat pump\nThe filter is blocked.\n")
+        (Path(folder) / "secret.md").write_text("treasure\n")
+        with served(lectern, "--vault", str(notes)) as (url, key, upstream):
+            client = openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
 
-        def chat(**body):
-            return client.chat.completions.create(**{"model": "upstream", **body})
+            def chat(**body):
+                return client.chat.completions.create(**{"model": "upstream", **body})
 
-        checks(client, chat, said["url"], upstream)
-    finally:
-        for child in CHILDREN:
-            child.kill()
-            child.wait()
-        shutil.rmtree(home, ignore_errors=True)
+            checks(client, chat, url, upstream)
+            tools_of_servers(client, chat)
 
 
 main(sys.argv[1])

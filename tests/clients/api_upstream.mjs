@@ -11,10 +11,10 @@ const server = createServer(async (request, response) => {
   const last = asked.messages?.at(-1) ?? {};
   const parts = Array.isArray(last.content) ? last.content : [{ type: "text", text: last.content ?? "" }];
   const words = parts.map((part) => part.text ?? "").join("");
-  const failure = /^fail (\d+)$/.exec(words);
+  const failure = /^fail (\d+) ?(\w*)$/.exec(words);
   if (failure) {
     response.writeHead(Number(failure[1]), { "content-type": "application/json" });
-    return response.end(JSON.stringify({ error: { message: "as you wish", type: "x", code: null, param: null } }));
+    return response.end(JSON.stringify({ error: { message: "as you wish", type: "x", code: failure[2] || null, param: null } }));
   }
   open += 1;
   response.on("close", () => (open -= 1));
@@ -29,6 +29,11 @@ const server = createServer(async (request, response) => {
   };
   delta({ role: "assistant", content: "" });
   const calls = /^calls (\d+)$/.exec(words);
+  const call = /^call (\S+) (.*)$/.exec(words);
+  if (words === "break") {
+    delta({ content: "Half " });
+    return void setTimeout(() => response.destroy(), 50);
+  }
   if (words === "slow") return void delta({ content: "Once upon a time" });
   if (last.role === "tool") {
     const results = asked.messages.filter((message) => message.role === "tool").map((message) => message.content);
@@ -41,6 +46,15 @@ const server = createServer(async (request, response) => {
       for (const piece of [`{"city":`, `"${index}"}`]) delta({ tool_calls: [{ index, function: { arguments: piece } }] });
     }
     return end("tool_calls");
+  }
+  if (call) {
+    delta({ tool_calls: [{ index: 0, id: "up_0", type: "function", function: { name: call[1], arguments: call[2] } }] });
+    return end("tool_calls");
+  }
+  if (words === "what was asked") {
+    const { messages, model, stream, stream_options, ...others } = asked;
+    delta({ content: JSON.stringify(others) });
+    return end("stop");
   }
   if (asked.response_format) delta({ content: `{"city":"Rom","degrees":30}` });
   else if (parts.some((part) => part.type === "image_url")) delta({ content: "I see an image." });

@@ -17,6 +17,7 @@ mod approvals;
 mod auth;
 pub mod backend;
 mod body;
+mod document;
 mod error;
 mod fields;
 mod guard;

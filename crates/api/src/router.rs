@@ -4,26 +4,27 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::get;
 use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::shortened;
 use crate::state::Api;
-use crate::{auth, guard, limits, metrics, v1};
+use crate::{auth, document, guard, limits, metrics, v1};
 
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
-    let with_key = Router::new()
-        .route("/v1/models", get(v1::models::list))
-        .route("/v1/models/{*id}", get(v1::models::one))
-        .route("/v1/chat/completions", post(v1::chat::completions))
+    let (described, document) =
+        OpenApiRouter::with_openapi(document::frame()).merge(v1::routes()).split_for_parts();
+    let with_key = described
         .route("/metrics", get(metrics::http::show))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), limits::check))
         .layer(from_fn_with_state(api.clone(), auth::require));
     with_key
+        .merge(document::routes(&document))
         .layer(cors(api))
         .layer(from_fn_with_state(api.clone(), guard::check))
         .layer(from_fn_with_state(api.clone(), metrics::http::account))

@@ -20,9 +20,12 @@ use super::models::unknown;
 use super::outcome::of_problem;
 use super::request::Asked;
 use super::served::{Serve, serve};
+use super::shape::answer::ChatCompletion;
+use super::shape::asked::ChatRequest;
 use super::tools::Offered;
 use crate::auth::{Caller, Scope};
 use crate::body::JsonBody;
+use crate::document::Failures;
 use crate::error::ApiError;
 use crate::fields::shortened;
 use crate::prefix::Lease;
@@ -34,7 +37,19 @@ use crate::turning::Chosen;
 /// later ones are a frame of the stream.
 const TAKEN: Duration = Duration::from_secs(15);
 
-/// Answers.
+/// Goes on with a conversation.
+///
+/// In one body, or with `stream` in pieces: each event is a `ChatCompletionChunk`, and the last one `[DONE]`.
+#[utoipa::path(
+    post,
+    path = "/v1/chat/completions",
+    tag = "OpenAI",
+    request_body = ChatRequest,
+    responses(
+        (status = 200, content((ChatCompletion = "application/json"), (String = "text/event-stream"))),
+        Failures,
+    ),
+)]
 pub async fn completions(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

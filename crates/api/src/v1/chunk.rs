@@ -7,7 +7,8 @@
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::calls::{Piece, Pieces, broke_off};
 use super::gather::Head;
@@ -16,8 +17,8 @@ use crate::sse;
 
 /// The body of a stream.
 pub fn frames(head: Head, include_usage: bool, pieces: Pieces) -> impl Stream<Item = Bytes> + Send + use<> {
-    let writer = Writer { head, include_usage, called: false };
-    let first = writer.delta(json!({"role": "assistant", "content": "", "refusal": null}), None);
+    let writer = Writer::new(&head, include_usage);
+    let first = writer.delta(&json!({"role": "assistant", "content": "", "refusal": null}), None);
     let state = Some((writer, pieces));
     let rest = stream::unfold(state, |state| async move {
         let (mut writer, mut pieces) = state?;
@@ -35,34 +36,56 @@ pub fn frames(head: Head, include_usage: bool, pieces: Pieces) -> impl Stream<It
     stream::once(std::future::ready(first)).chain(rest)
 }
 
+/// Writes chunks. What is the same in all of them is written once: a fast model sends thousands a second.
 struct Writer {
-    head: Head,
+    /// Up to the choices.
+    opening: String,
+    /// Behind the choices.
+    closing: &'static str,
     include_usage: bool,
     called: bool,
 }
 
+/// Words that are new.
+#[derive(Serialize)]
+struct Words<'a> {
+    content: &'a str,
+}
+
 impl Writer {
+    fn new(head: &Head, include_usage: bool) -> Self {
+        let same = json!({
+            "id": head.id, "object": "chat.completion.chunk", "created": head.created, "model": head.model,
+        });
+        let same = same.to_string();
+        let opening = format!("data: {},\"choices\":[", same.trim_end_matches('}'));
+        let closing = if include_usage { "],\"usage\":null}\n\n" } else { "]}\n\n" };
+        Self { opening, closing, include_usage, called: false }
+    }
+
     fn frame(&mut self, piece: Piece) -> Bytes {
         match piece {
             Piece::Working => Bytes::new(),
             Piece::Remark(text) => sse::comment(&text),
-            Piece::Text(text) => self.delta(json!({"content": text}), None),
-            Piece::Thinking(text) => self.delta(json!({"reasoning_content": text}), None),
+            Piece::Text(text) => self.delta(&Words { content: &text }, None),
+            Piece::Thinking(text) => self.delta(&json!({"reasoning_content": text}), None),
             Piece::Call { index, id, tool } => {
                 self.called = true;
                 let function = json!({"name": tool, "arguments": ""});
                 let call = json!({"index": index, "id": id, "type": "function", "function": function});
-                self.delta(json!({"tool_calls": [call]}), None)
+                self.delta(&json!({"tool_calls": [call]}), None)
             }
             Piece::Arguments { index, fragment } => {
                 let call = json!({"index": index, "function": {"arguments": fragment}});
-                self.delta(json!({"tool_calls": [call]}), None)
+                self.delta(&json!({"tool_calls": [call]}), None)
             }
             Piece::Done { finish, usage: cost } => {
                 let reason = finish_reason(finish, self.called).unwrap_or("stop");
-                let mut out = self.delta(json!({}), Some(reason)).to_vec();
+                let mut out = self.delta(&json!({}), Some(reason)).to_vec();
                 if self.include_usage {
-                    out.extend_from_slice(&sse::data(&self.chunk(json!([]), usage(&cost))));
+                    out.extend_from_slice(
+                        format!("{}],\"usage\":{}}}\n\n", self.opening, usage(&cost)).as_bytes(),
+                    );
                 }
                 out.extend_from_slice(sse::DONE);
                 out.into()
@@ -70,22 +93,16 @@ impl Writer {
         }
     }
 
-    fn delta(&self, delta: Value, finish: Option<&str>) -> Bytes {
-        let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-        sse::data(&self.chunk(json!([choice]), Value::Null))
-    }
-
-    fn chunk(&self, choices: Value, usage: Value) -> Value {
-        let mut chunk = json!({
-            "id": self.head.id,
-            "object": "chat.completion.chunk",
-            "created": self.head.created,
-            "model": self.head.model,
-            "choices": choices,
-        });
-        if let (true, Some(fields)) = (self.include_usage, chunk.as_object_mut()) {
-            fields.insert("usage".to_owned(), usage);
-        }
-        chunk
+    fn delta(&self, delta: &impl Serialize, finish: Option<&str>) -> Bytes {
+        let mut out = Vec::with_capacity(self.opening.len() + 192);
+        out.extend_from_slice(self.opening.as_bytes());
+        out.extend_from_slice(b"{\"index\":0,\"delta\":");
+        // Values of ours always have a text.
+        let _ = serde_json::to_writer(&mut out, delta);
+        out.extend_from_slice(b",\"logprobs\":null,\"finish_reason\":");
+        let _ = serde_json::to_writer(&mut out, &finish);
+        out.push(b'}');
+        out.extend_from_slice(self.closing.as_bytes());
+        out.into()
     }
 }

@@ -5,20 +5,32 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::shape::answer::{Model, ModelList};
 use crate::backend::ModelCard;
 use crate::body::Name;
+use crate::document::Failures;
 use crate::error::ApiError;
 use crate::fields::shortened;
 use crate::state::Api;
 
-/// All models.
+/// All models that can be asked.
+#[utoipa::path(get, path = "/v1/models", tag = "OpenAI", responses((status = 200, body = ModelList), Failures))]
 pub async fn list(State(api): State<Api>) -> Response {
     let cards = api.backend.models();
     let data: Vec<Value> = cards.iter().map(|card| view(&api, card)).collect();
     Json(json!({"object": "list", "data": data})).into_response()
 }
 
-/// One model. Ids of providers have a slash, so the rest of the path is the id.
+/// One model.
+///
+/// Ids of providers have a slash, so the rest of the path is the id.
+#[utoipa::path(
+    get,
+    path = "/v1/models/{id}",
+    tag = "OpenAI",
+    params(("id" = String, Path, description = "Its id", min_length = 1)),
+    responses((status = 200, body = Model), Failures),
+)]
 pub async fn one(State(api): State<Api>, Name(id): Name) -> Result<Response, ApiError> {
     let cards = api.backend.models();
     match cards.iter().find(|card| card.id.as_str() == id) {

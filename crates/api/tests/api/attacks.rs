@@ -136,7 +136,10 @@ async fn addresses_and_methods_that_are_not_there_are_errors_too() {
         let (status, _) = error(house.get(path).send().await.unwrap()).await;
         assert!(matches!(status, 400 | 404), "{path} {status}");
     }
-    let (status, said) = error(house.get("/v1/chat/completions").send().await.unwrap()).await;
+    let response = house.get("/v1/chat/completions").send().await.unwrap();
+    // RFC 9110, section 15.5.6: a 405 says what is allowed.
+    assert_eq!(response.headers()["allow"], "POST");
+    let (status, said) = error(response).await;
     assert_eq!((status, &said["code"]), (405, &json!("method_not_allowed")));
     works(&house).await;
 }

@@ -5,6 +5,7 @@
 
 mod attacks;
 mod calls;
+mod document;
 mod house;
 mod load;
 mod plain;

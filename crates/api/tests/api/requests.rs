@@ -130,6 +130,100 @@ async fn each_wrong_field_is_named() {
     assert_eq!(house.model.requests().len(), 0);
 }
 
+/// What clients really send, and OpenAI takes or Lectern is kinder about.
+#[tokio::test]
+async fn odd_requests_that_mean_something_are_served() {
+    let call = |arguments: &str| json!({"id": "c", "type": "function", "index": 0, "function": {"name": "f", "arguments": arguments}});
+    let result =
+        |content: Value| json!({"role": "tool", "tool_call_id": "c", "name": "f", "content": content});
+    let user = json!({"role": "user", "content": "x"});
+    let asked =
+        |arguments: &str| json!({"role": "assistant", "content": "", "tool_calls": [call(arguments)]});
+    let deep = (0..100).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    let wide: serde_json::Map<String, Value> =
+        (0..2_000).map(|number| (format!("größe_{number}"), json!({"type": "string"}))).collect();
+    let with_schema = |properties: Value| {
+        let parameters = json!({"type": "object", "properties": properties});
+        json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": parameters, "strict": true}}]})
+    };
+    let cases = [
+        json!({"messages": [user, {"role": "assistant", "content": null}, user]}),
+        json!({"messages": [user, {"role": "assistant", "content": "", "tool_calls": []}, user]}),
+        json!({"messages": [user, {"role": "assistant", "content": [{"type": "text", "text": "a"}]}]}),
+        json!({"messages": [user, {"role": "assistant", "content": null, "refusal": "no", "reasoning_content": "hm"}, user]}),
+        json!({"messages": [user, asked(""), result(json!(""))]}),
+        json!({"messages": [user, asked("{\"a\":1"), result(json!([]))]}),
+        json!({"messages": [user, asked("[1]"), result(json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]))]}),
+        json!({"messages": [user, asked("null"), result(json!("1")), asked("{}"), result(json!("2"))]}),
+        json!({"messages": [{"role": "developer", "content": "Be kind."}]}),
+        json!({"messages": [{"role": "system", "content": ""}, {"role": "user", "content": ""}]}),
+        json!({"messages": [{"role": "user", "content": []}]}),
+        json!({"messages": [{"role": "user", "content": "\u{0}\u{200d}👨‍👩‍👧 \u{202e}x"}, user, user]}),
+        json!({"tools": [], "tool_choice": "none", "parallel_tool_calls": false, "stop": "", "logit_bias": {}}),
+        json!({"tools": null, "tool_choice": null, "response_format": null, "stream": null, "model": null, "n": 1.0}),
+        json!({"response_format": {"type": "text"}, "stop": [], "top_logprobs": 0, "modalities": ["text"]}),
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": null}}}),
+        json!({"temperature": 0, "top_p": 0, "seed": -1, "max_completion_tokens": 1, "reasoning_effort": "xhigh"}),
+        json!({"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "auto"}),
+        json!({"tools": [{"type": "function", "function": {"name": "f", "description": null, "parameters": {}}}]}),
+        with_schema(json!({"deep": deep})),
+        with_schema(Value::Object(wide)),
+        json!({"prompt_cache_key": "k", "safety_identifier": "s", "service_tier": "auto", "verbosity": "low"}),
+    ];
+    let replies = cases.iter().map(|_| says("ok"));
+    let house = house(replies.collect::<Vec<_>>()).await;
+    for fields in &cases {
+        let answer = house.completion(&with(question("x"), fields.clone())).await;
+        assert_eq!(answer["choices"][0]["message"]["content"], "ok", "{fields}");
+    }
+    for request in house.model.requests() {
+        let ids: Vec<_> = request
+            .messages
+            .iter()
+            .flat_map(|message| match message {
+                Message::Assistant(assistant) => assistant.tool_calls().map(|call| call.id.clone()).collect(),
+                Message::User(_) | Message::Tool(_) => Vec::new(),
+            })
+            .collect();
+        let distinct: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len(), "an id stands once in a history");
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_guessed_is_refused() {
+    let house = house([]).await;
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let user = json!({"role": "user", "content": "x"});
+    let cases = [
+        (json!({"n": 0}), "n"),
+        (json!({"max_tokens": -1}), "max_tokens"),
+        (json!({"tools": [tool("größe")]}), "tools[0].function.name"),
+        (json!({"tools": [tool(&"x".repeat(65))]}), "tools[0].function.name"),
+        (json!({"tool_choice": {"type": "any"}, "tools": [tool("f")]}), "tool_choice.type"),
+        (
+            json!({"messages": [user, {"role": "tool", "tool_call_id": "c", "content": "x"}]}),
+            "messages[1].tool_call_id",
+        ),
+        (json!({"messages": [{"role": "function", "name": "f", "content": "x"}]}), "messages[0].role"),
+        (
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}),
+            "messages[0].content",
+        ),
+        (json!({"messages": [{"role": "user", "content": ["x"]}]}), "messages[0].content[0]"),
+        (json!({"messages": "x"}), "messages"),
+        (json!({"stream": "true"}), "stream"),
+        (json!({"model": 4}), "model"),
+        (json!({"web_search_options": {}}), "web_search_options"),
+        (json!({"seed": 1e30}), "seed"),
+        (json!({"tools": (0..129).map(|number| tool(&format!("f{number}"))).collect::<Vec<_>>()}), "tools"),
+    ];
+    for (fields, param) in cases {
+        let (status, error) = house.refusal(&with(question("hi"), fields)).await;
+        assert_eq!((status, error["param"].as_str()), (400, Some(param)), "{error:#}");
+    }
+}
+
 #[tokio::test]
 async fn a_call_without_its_result_is_refused() {
     let house = house([]).await;

@@ -85,8 +85,12 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, asked: Box<Serve>) ->
         return keys::run(home()?, keys).await;
     }
     let stopped = Interrupts::listen().next();
-    let (options, json) = (api_options(&how)?, how.json);
+    let (options, json, named) = (api_options(&how)?, how.json, how.model.is_some());
     let engine = Engine::open(home()?, ask::options(&of(how))?)?;
+    if let Some(problem) = unusable(&engine).filter(|_| named) {
+        engine.shutdown().await;
+        return Err(problem);
+    }
     let (good, key, unkept) = kept::with_default(&engine).await?;
     if unkept.is_some() {
         aside("! there is no keyring, so the key is good until this ends");
@@ -113,6 +117,11 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, asked: Box<Serve>) ->
     Ok(Exit::Done)
 }
 
+/// Why the model that answers by itself can't: who named it is told now, not with the first question.
+fn unusable(engine: &Engine) -> Option<Problem> {
+    engine.answering_models().into_iter().next()?.problem
+}
+
 fn say(server: &Server, key: &Key, as_json: bool) {
     let (url, secret) = (server.url(), key.secret());
     if as_json {
@@ -136,6 +145,10 @@ fn api_options(how: &How) -> Result<ApiOptions, Problem> {
                 .hint("Name it as in http://localhost:3000.")
         })
     };
+    if let Some(wrong) = how.host.iter().find(|name| !is_host(name)) {
+        return Err(Problem::new("usage", format!("`{}` is not the name of a computer", printable(wrong)))
+            .hint("Name it as in desk.lan, without a scheme and a port."));
+    }
     Ok(ApiOptions {
         bind: how.bind,
         port: how.port,
@@ -143,6 +156,11 @@ fn api_options(how: &How) -> Result<ApiOptions, Problem> {
         hosts: how.host.clone(),
         ..ApiOptions::default()
     })
+}
+
+fn is_host(name: &str) -> bool {
+    let url: Result<url::Url, _> = format!("http://{name}/").parse();
+    url.is_ok_and(|url| url.host_str().is_some_and(|host| host.eq_ignore_ascii_case(name)))
 }
 
 fn of(how: How) -> Use {
