@@ -3,7 +3,7 @@
 //! Invariant: both are made from what is routed, once, and need no key: they say what this program can do, not what is on
 //! this computer.
 
-mod failures;
+mod answers;
 mod page;
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-pub use failures::{ErrorBody, Failures};
+pub use answers::{ErrorBody, Failures, ServerSentEvent};
 
 use crate::state::Api;
 

@@ -91,15 +91,28 @@ fn draw_operation(out: &mut String, path: &str, method: &str, operation: &Value)
     for (kind, content) in entries(&operation["requestBody"]["content"]) {
         let _ = write!(out, "<p>Takes {} as {}</p>", kind_of(&content["schema"]), escaped(kind));
     }
-    out.push_str("<table>");
-    for (status, response) in entries(&operation["responses"]) {
+    draw_responses(out, &operation["responses"]);
+    out.push_str("</section>");
+}
+
+/// Those with the same bodies in one row: all errors are alike.
+fn draw_responses(out: &mut String, responses: &Value) {
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for (status, response) in entries(responses) {
         let bodies = entries(&response["content"])
             .map(|(kind, content)| format!("{} as {}", kind_of(&content["schema"]), escaped(kind)));
         let bodies = bodies.collect::<Vec<_>>().join("<br>");
-        let said = prose(&response["description"]);
-        let _ = write!(out, "<tr><th>{}</th><td>{bodies}</td><td>{said}</td></tr>", escaped(status));
+        let said = format!("{} {}", escaped(status), prose(&response["description"]));
+        match rows.iter_mut().find(|(of, _)| *of == bodies) {
+            Some((_, all)) => all.push(said),
+            None => rows.push((bodies, vec![said])),
+        }
     }
-    out.push_str("</table></section>");
+    out.push_str("<table>");
+    for (bodies, said) in rows {
+        let _ = write!(out, "<tr><td>{}</td><td>{bodies}</td></tr>", said.join(", "));
+    }
+    out.push_str("</table>");
 }
 
 /// The fields of an object, or the choices of a union.

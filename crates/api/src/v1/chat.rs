@@ -25,7 +25,7 @@ use super::shape::asked::ChatRequest;
 use super::tools::Offered;
 use crate::auth::{Caller, Scope};
 use crate::body::JsonBody;
-use crate::document::Failures;
+use crate::document::{Failures, ServerSentEvent};
 use crate::error::ApiError;
 use crate::fields::shortened;
 use crate::prefix::Lease;
@@ -46,7 +46,7 @@ const TAKEN: Duration = Duration::from_secs(15);
     tag = "OpenAI",
     request_body = ChatRequest,
     responses(
-        (status = 200, content((ChatCompletion = "application/json"), (String = "text/event-stream"))),
+        (status = 200, content((ChatCompletion = "application/json"), (ServerSentEvent = "text/event-stream"))),
         Failures,
     ),
 )]

@@ -1,4 +1,4 @@
-//! The errors, as the document describes them.
+//! The errors, and the events of a stream, as the document describes them.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +31,14 @@ pub struct ErrorFields {
     /// The tool that failed.
     #[schema(nullable = false)]
     tool_name: Option<String>,
+}
+
+/// One event of a stream. Comments are none.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "as above")]
+pub struct ServerSentEvent {
+    /// JSON, or `[DONE]` at the end.
+    data: String,
 }
 
 /// The statuses of all errors, for `responses(…)` of an operation.
