@@ -1,5 +1,5 @@
 # Everything a person or a machine does with this repository. `make` alone lists it.
-.PHONY: help run test lint fix bench package
+.PHONY: help run test lint fix bench fuzz package
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -18,6 +18,9 @@ fix: ## format everything
 
 bench: ## measure local models beside llama-cpp-python, what prefix reuse saves, what the MCP host and the API cost
 	@scripts/bench.sh
+
+fuzz: ## feed the readers of remote models with garbage for ten minutes each (FUZZ_SECONDS=600)
+	@scripts/fuzz.sh
 
 package: ## build the .deb and the .rpm into target/release/bundle
 	@scripts/package.sh

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Write};
 
 use lectern_app::view::Price;
 use lectern_core::{
-    Event, EventKind, Progress, StepStats, Timestamp, ToolCall, ToolCallId, ToolName, ToolOutcome,
-    ToolResult, TurnOutcome,
+    Event, EventKind, FinishReason, Progress, StepStats, Timestamp, ToolCall, ToolCallId, ToolName,
+    ToolOutcome, ToolResult, TurnOutcome,
 };
 
 /// Characters of arguments and results that one line shows.
@@ -28,6 +28,8 @@ pub struct Printer<O, E> {
     loading_said: bool,
     running: HashMap<ToolCallId, ToolName>,
     steps: Vec<StepStats>,
+    /// Why the last reply ended.
+    end: Option<FinishReason>,
     /// What the user says that the model costs.
     price: Option<Price>,
 }
@@ -69,6 +71,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             loading_said: false,
             running: HashMap::new(),
             steps: Vec::new(),
+            end: None,
             price: None,
         }
     }
@@ -85,8 +88,9 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::ModelLoading { fraction } => self.loading(*fraction, event.at),
             EventKind::PromptProgress { done, total, .. } => self.prompt(*done, *total),
             EventKind::TextDelta { text } => self.text(text),
-            EventKind::StepFinished { stats, .. } => {
+            EventKind::StepFinished { stats, finish, .. } => {
                 self.steps.push(*stats);
+                self.end = Some(*finish);
                 self.close_line()
             }
             EventKind::ToolStarted { call } => self.started(call),
@@ -183,7 +187,10 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.clear()?;
         self.close_line()?;
         match outcome {
-            TurnOutcome::Completed => self.line(DIM, &self.cost()),
+            TurnOutcome::Completed => {
+                self.way_out()?;
+                self.line(DIM, &self.cost())
+            }
             TurnOutcome::Cancelled => self.line(YELLOW, "cancelled"),
             TurnOutcome::StepLimit => {
                 let said = format!("stopped after {} steps; --max-steps allows more", self.steps.len());
@@ -196,6 +203,24 @@ impl<O: Write, E: Write> Printer<O, E> {
                     None => Ok(()),
                 }
             }
+        }
+    }
+
+    /// What can be done about an answer that is not whole.
+    fn way_out(&mut self) -> io::Result<()> {
+        match self.end {
+            Some(FinishReason::Length) => {
+                self.line(YELLOW, "! the answer was cut at the limit of tokens")?;
+                self.line("", "hint: ask it to go on, or allow more with --max-tokens")
+            }
+            // What was withheld, and why, was told when it happened.
+            Some(FinishReason::Filtered) => {
+                self.line("", "hint: ask in other words, or choose another model")
+            }
+            Some(
+                FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Cancelled | FinishReason::Failed,
+            )
+            | None => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Invariant: the same bytes give the same result however they are cut. Never fails: what can't be read is said in
 //! `error`.
 
-use lectern_core::{Delta, FinishReason, JsonObject};
+use lectern_core::{Delta, FinishReason, arguments_of};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -89,7 +89,7 @@ pub fn pieces<'a>(provider: Provider, pieces: impl Iterator<Item = &'a [u8]>) ->
     match provider {
         Provider::Gemini => {
             let (reader, mut decoded) = read(gemini_reader(), pieces);
-            decoded.finish = reader.finish.as_ref().map(|finish| finish.as_str().to_owned());
+            decoded.finish = reader.finish_word.clone();
             decoded.block = reader.block().map(BlockReason::as_str).map(str::to_owned);
             decoded.usage = (!reader.usage.is_empty()).then_some(reader.usage);
             decoded.model = reader.model_version;
@@ -97,7 +97,7 @@ pub fn pieces<'a>(provider: Provider, pieces: impl Iterator<Item = &'a [u8]>) ->
         }
         Provider::OpenAi => {
             let (reader, mut decoded) = read(openai_reader(), pieces);
-            decoded.finish = reader.finish.as_ref().map(|finish| finish.as_str().to_owned());
+            decoded.finish = reader.finish_word.clone();
             decoded.usage = (!reader.usage.is_empty()).then_some(reader.usage);
             decoded.model = reader.model;
             decoded
@@ -147,7 +147,7 @@ fn gemini_reader() -> gemini::reply::Reply {
 }
 
 fn openai_reader() -> openai::reply::Reply {
-    openai::reply::Reply::new(Names::new(Alphabet::OpenAi, &[], &[]))
+    openai::reply::Reply::new(Names::new(Alphabet::OpenAi, &[], &[]), "recorded")
 }
 
 fn read<'a, R: Reader>(reader: R, pieces: impl Iterator<Item = &'a [u8]>) -> (R, Decoded) {
@@ -209,6 +209,10 @@ fn collected(deltas: Vec<Delta>, verdict: Verdict) -> Decoded {
     match verdict.end {
         Ok(finish) => outcome(finish).clone_into(&mut out.outcome),
         Err(fault) => {
+            // The prompt itself was refused: an error in place of an answer.
+            if matches!(fault.kind, FaultKind::Filtered { .. }) {
+                out.block = fault.said.as_ref().and_then(|said| said.status.clone());
+            }
             out.outcome = serde_json::to_value(code_of(&fault)).map_or_else(|_| String::new(), word);
             out.error = error(fault);
         }
@@ -221,13 +225,7 @@ fn word(value: Value) -> String {
 }
 
 fn parsed(text: String) -> Value {
-    if text.trim().is_empty() {
-        return Value::Object(JsonObject::new());
-    }
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(fields)) => Value::Object(fields),
-        Ok(_) | Err(_) => Value::String(text),
-    }
+    arguments_of(&text).map_or(Value::String(text), Value::Object)
 }
 
 fn outcome(finish: FinishReason) -> &'static str {
@@ -241,7 +239,8 @@ fn outcome(finish: FinishReason) -> &'static str {
     }
 }
 
-/// Only what was an error of the provider, or can't be read. That a reply is blocked or empty stands elsewhere.
+/// What was an error of the provider, or can't be read. That a reply is blocked, empty or without an end stands elsewhere,
+/// unless the provider itself said so with an error.
 fn error(fault: Fault) -> Option<DecodedError> {
     let is_answer = matches!(
         fault.kind,
@@ -250,9 +249,12 @@ fn error(fault: Fault) -> Option<DecodedError> {
             | FaultKind::Withheld { .. }
             | FaultKind::Filtered { .. }
             | FaultKind::MalformedCall { .. }
+            | FaultKind::UnknownEnd { .. }
             | FaultKind::Broken { .. }
     );
-    if is_answer {
+    let said = fault.said.as_deref();
+    let told = said.is_some_and(|said| said.code.is_some() || said.status.is_some() || said.html);
+    if is_answer && !told {
         return None;
     }
     let kind = serde_json::to_value(&fault.kind).unwrap_or_default()["kind"].clone();

@@ -3,13 +3,13 @@
 //! Invariant: a request is sent again only while nothing of a reply was shown; each pause is told first; cancel ends
 //! everything at once and closes the connection. `Finished` comes after the last byte.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use lectern_core::{Delta, FinishReason, ModelError};
 use reqwest::Response;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, LOCATION, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -121,7 +121,8 @@ impl Exchange<'_> {
             Err(_) => Err(timed_out(Stage::Total, limit)),
         };
         end.map_err(|mut fault| {
-            fault.broke_off |= self.shown;
+            // Where nothing but thoughts came, there is no answer that could be incomplete.
+            fault.broke_off |= self.shown && fault.kind != FaultKind::Empty;
             error_of(&fault, &self.line.about, self.secret.as_ref().map(ExposeSecret::expose_secret))
         })
     }
@@ -199,10 +200,17 @@ impl Exchange<'_> {
     async fn read<R: Reader>(&mut self, mut response: Response, reader: R, last: bool) -> Try {
         let mut body = Body::new(reader);
         let mut deltas = Vec::new();
+        let mut begun = false;
         loop {
-            let limit = if body.ended { EPILOGUE } else { self.line.limits.read };
+            // A server may send its headers at once and then read the prompt: until the first byte it is waited for.
+            let (stage, limit) = match (body.ended(), begun) {
+                (true, _) => (Stage::Reading, EPILOGUE),
+                (false, true) => (Stage::Reading, self.line.limits.read),
+                (false, false) => (Stage::Waiting, self.line.limits.first_byte),
+            };
             let fault = match timeout(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
+                    begun |= !bytes.is_empty();
                     let pushed = body.push(&bytes, &mut deltas);
                     self.tell(&mut deltas).await;
                     match pushed {
@@ -212,15 +220,26 @@ impl Exchange<'_> {
                 }
                 Ok(Ok(None)) => break,
                 // Nothing was to follow.
-                Ok(Err(_)) | Err(_) if body.ended => break,
+                Ok(Err(_)) | Err(_) if body.ended() => break,
                 Ok(Err(error)) => Fault::of(FaultKind::Broken { why: cause(&error) }),
-                Err(_) => timed_out(Stage::Reading, limit),
+                Err(_) => timed_out(stage, limit),
             };
+            // What stands there already is not asked for again: all of it counts.
+            if self.shown || last {
+                self.keep(body, &mut deltas).await;
+            }
             return Try::Failed(fault);
         }
         let (_, verdict) = body.finish(&mut deltas);
         self.tell(&mut deltas).await;
         self.conclude(verdict, last).await
+    }
+
+    /// Tells what came of a reply that broke off and was not told yet. Half a call is no call.
+    async fn keep<R: Reader>(&mut self, body: Body<R>, deltas: &mut Vec<Delta>) {
+        let (_, verdict) = body.finish(deltas);
+        self.tell(deltas).await;
+        self.tell(&mut verdict.without_calls().held).await;
     }
 
     async fn conclude(&mut self, verdict: Verdict, last: bool) -> Try {
@@ -328,8 +347,7 @@ pub(crate) fn no_token(error: SignInError) -> Fault {
 pub(crate) async fn error_answer(mut response: Response) -> Fault {
     let status = response.status().as_u16();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let retry_after =
-        header(RETRY_AFTER).and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
+    let retry_after = header(RETRY_AFTER).and_then(|value| wait_of(&value, header(DATE).as_deref()));
     if (300..400).contains(&status) {
         let to = header(LOCATION).map(|to| to.split(['?', '#']).next().unwrap_or_default().to_owned());
         return Fault { http: Some(status), ..Fault::of(FaultKind::Moved { to }) };
@@ -340,11 +358,42 @@ pub(crate) async fn error_answer(mut response: Response) -> Fault {
     Fault::from_answer(status, retry_after, &body)
 }
 
+/// `Retry-After` (RFC 9110, 10.2.3): seconds, or a date, which counts from the server's own if it says that.
+fn wait_of(value: &str, server_now: Option<&str>) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let now = server_now.and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
+    // A moment that is over means at once.
+    Some(httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default())
+}
+
 async fn read_into(response: &mut Response, body: &mut Vec<u8>) {
     while let Ok(Some(chunk)) = response.chunk().await {
         body.extend_from_slice(&chunk);
         if body.len() > ERROR_BODY {
             break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_seconds_or_a_date() {
+        let now = Some("Sat, 21 Nov 2026 23:30:00 GMT");
+        for (value, expected) in [
+            ("7", Some(7)),
+            (" 120 ", Some(120)),
+            ("Sat, 21 Nov 2026 23:30:42 GMT", Some(42)),
+            ("Sat, 21 Nov 2026 23:29:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            assert_eq!(wait_of(value, now), expected.map(Duration::from_secs), "{value}");
         }
     }
 }

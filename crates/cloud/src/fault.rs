@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::outcome::{BlockReason, Ending, Finish};
 
@@ -104,6 +104,11 @@ pub enum FaultKind {
     },
     /// The reply ended without having begun.
     Empty,
+    /// It ended for a reason that is not known here, in the provider's word.
+    UnknownEnd {
+        /// That word.
+        word: String,
+    },
     /// The connection broke, or the reply ended without its end.
     Broken {
         /// What happened.
@@ -239,6 +244,7 @@ impl Fault {
             | FaultKind::Blocked { .. }
             | FaultKind::Withheld { .. }
             | FaultKind::Filtered { .. }
+            | FaultKind::UnknownEnd { .. }
             | FaultKind::TimedOut { .. }
             | FaultKind::NoAnswer { .. }
             | FaultKind::Moved { .. }
@@ -368,6 +374,9 @@ impl Said {
         match value.get("error") {
             Some(Value::Object(error)) => Self::from_error(error),
             Some(Value::String(word)) => Self::from_words(value, word),
+            Some(Value::Array(errors)) if !errors.is_empty() => {
+                errors.first().map(|error| Self::from_json(&json!({ "error": error }))).unwrap_or_default()
+            }
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | None => match value {
                 Value::Object(error) => Self::from_error(error),
                 Value::String(text) => Self { message: Some(shown(text)), ..Self::default() },
@@ -384,21 +393,22 @@ impl Said {
         Self {
             status: is_word.then(|| shown(word)),
             message: described.or((!is_word).then_some(word)).map(shown),
-            code: value.get("code").and_then(Value::as_i64),
+            code: value.as_object().and_then(number_of),
             ..Self::default()
         }
     }
 
     fn from_error(error: &Map<String, Value>) -> Self {
         let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let number = error.get("code").and_then(Value::as_i64);
+        let number = number_of(error);
         let message = text("message").map(str::to_owned).or_else(|| {
             // Mistral and FastAPI: a list of what is wrong where.
             let more = ["detail", "message"].iter().find_map(|name| error.get(*name));
             more.filter(|more| !more.is_null())
                 .map(|more| more.as_str().map_or_else(|| more.to_string(), str::to_owned))
         });
-        let status = text("status").or_else(|| text("code")).or_else(|| text("type"));
+        let word = |name: &str| text(name).filter(|word| word.trim().parse::<f64>().is_err());
+        let status = word("status").or_else(|| word("code")).or_else(|| word("type"));
         let mut said = Self {
             code: number,
             status: status.map(shown),
@@ -430,6 +440,31 @@ impl Said {
             }
             // `DebugInfo` repeats keys that are wrong; `LocalizedMessage` the sentence.
             _ => {}
+        }
+    }
+}
+
+/// The number of an error, wherever it stands and whether it is written as a number or as a text.
+fn number_of(error: &Map<String, Value>) -> Option<i64> {
+    let fields = ["code", "status", "status_code", "statusCode", "http_status", "http_code"];
+    fields.iter().filter_map(|name| error.get(*name)).find_map(|value| match value {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)),
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    })
+}
+
+/// Whether a field says anything: servers write an `error` of `false`, an empty text or an empty object too. Where the field
+/// stands `alone`, an object without a value in it is one all the same.
+pub(crate) fn says_something(error: &Value, alone: bool) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::Bool(true) => true,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => items.iter().any(|item| says_something(item, false)),
+        Value::Object(fields) => {
+            fields.values().any(|field| says_something(field, false)) || (alone && !fields.is_empty())
         }
     }
 }

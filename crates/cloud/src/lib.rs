@@ -6,7 +6,8 @@
 //! | module | job |
 //! |---|---|
 //! | `sse` | cuts a body into events, and keeps what is no event |
-//! | `reply`, `loose` | what is common to the readers of replies |
+//! | `documents`, `loose` | JSON as servers really write it |
+//! | `reply` | what is common to the readers of replies |
 //! | `gemini` | Gemini: addresses, requests, replies, schemas |
 //! | `openai` | OpenAI-compatible endpoints: requests, replies, the list of models |
 //! | `outcome` | why a reply ended or was blocked |
@@ -89,6 +90,7 @@
 
 pub mod credentials;
 pub mod decode;
+mod documents;
 mod exchange;
 pub mod fault;
 mod flow;

@@ -15,10 +15,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Reads the provider's word.
+            /// Reads the provider's word, in capitals or not.
             pub fn of(word: &str) -> Self {
                 match word {
-                    $($word => Self::$variant,)*
+                    $(known if known.eq_ignore_ascii_case($word) => Self::$variant,)*
                     other => Self::Other(other.to_owned()),
                 }
             }
@@ -67,6 +67,12 @@ words!(
         UnexpectedCall = "UNEXPECTED_TOOL_CALL",
         /// The model called too many tools at once.
         TooManyCalls = "TOO_MANY_TOOL_CALLS",
+        /// Model Armor, a filter of the project's own.
+        ModelArmor = "MODEL_ARMOR",
+        /// The model wrote something that its provider can't read.
+        MalformedResponse = "MALFORMED_RESPONSE",
+        /// The request lacks a signature of an earlier step.
+        MissingSignature = "MISSING_THOUGHT_SIGNATURE",
         /// An image met the safety filters.
         ImageSafety = "IMAGE_SAFETY",
         /// An image that the terms forbid.
@@ -119,3 +125,102 @@ words!(
         Failed = "error",
     }
 );
+
+impl Ending {
+    /// Whether it says that all is well.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Stop | Self::ToolCalls | Self::FunctionCall)
+    }
+
+    /// What a word means, also where a server has one of its own or passes on that of the provider behind it.
+    pub fn meant(word: &str) -> Self {
+        let plain = word.trim().to_ascii_lowercase().replace(['-', ' ', '.'], "_");
+        match plain.as_str() {
+            "eos" | "eos_token" | "end" | "end_turn" | "end_of_turn" | "stop_sequence" | "stop_token"
+            | "stopped" | "eosfound" | "done" | "complete" | "completed" | "finished" | "finish"
+            | "normal" | "success" => Self::Stop,
+            "max_tokens"
+            | "max_new_tokens"
+            | "max_output_tokens"
+            | "max_completion_tokens"
+            | "max_length"
+            | "token_limit"
+            | "length_limit"
+            | "context_length"
+            | "context_length_exceeded"
+            | "model_context_window_exceeded"
+            | "limit" => Self::Length,
+            "tool_call" | "tool_use" | "tool" | "tools" | "function_calls" | "function" => Self::ToolCalls,
+            // The words of Gemini, GLM, Bedrock, Cohere and others that stand behind one address.
+            "content_filtered"
+            | "filter"
+            | "filtered"
+            | "safety"
+            | "sensitive"
+            | "recitation"
+            | "refusal"
+            | "blocked"
+            | "block"
+            | "blocklist"
+            | "prohibited_content"
+            | "spii"
+            | "moderation"
+            | "censored"
+            | "guardrail"
+            | "guardrails"
+            | "guardrail_intervened"
+            | "guardrails_intervened"
+            | "model_armor"
+            | "error_toxic"
+            | "language"
+            | "image_safety" => Self::ContentFilter,
+            "abort"
+            | "aborted"
+            | "cancel"
+            | "cancelled"
+            | "canceled"
+            | "timeout"
+            | "timed_out"
+            | "time_limit"
+            | "network_error"
+            | "insufficient_system_resource"
+            | "failed"
+            | "failure"
+            | "server_error"
+            | "internal_error"
+            | "internal_server_error"
+            | "interrupted"
+            | "incomplete"
+            | "overloaded"
+            | "disconnected"
+            | "malformed_function_call"
+            | "malformed_response" => Self::Failed,
+            other => Self::of(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_another_provider_means_the_same() {
+        for (word, meant) in [
+            ("STOP", Ending::Stop),
+            ("end_turn", Ending::Stop),
+            ("MAX_TOKENS", Ending::Length),
+            ("model_length", Ending::ModelLength),
+            ("tool-calls", Ending::ToolCalls),
+            ("Content_Filter", Ending::ContentFilter),
+            ("SAFETY", Ending::ContentFilter),
+            ("abort", Ending::Failed),
+            ("insufficient_system_resource", Ending::Failed),
+            ("something_new", Ending::Other("something_new".to_owned())),
+        ] {
+            assert_eq!(Ending::meant(word), meant, "{word}");
+        }
+        assert_eq!(Finish::of("max_tokens"), Finish::MaxTokens);
+        assert_eq!(Finish::of("ESCALATION").as_str(), "ESCALATION");
+    }
+}

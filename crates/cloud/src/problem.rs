@@ -44,11 +44,12 @@ pub(crate) fn code_of(fault: &Fault) -> ModelErrorCode {
             ModelErrorCode::Blocked
         }
         FaultKind::MalformedCall { .. } => ModelErrorCode::MalformedCall,
+        FaultKind::Empty => ModelErrorCode::EmptyAnswer,
         FaultKind::TimedOut { .. } | FaultKind::Unreachable { .. } | FaultKind::Untrusted { .. } => {
             ModelErrorCode::Unreachable
         }
         FaultKind::Overloaded
-        | FaultKind::Empty
+        | FaultKind::UnknownEnd { .. }
         | FaultKind::Broken { .. }
         | FaultKind::NoAnswer { .. }
         | FaultKind::Moved { .. }
@@ -118,6 +119,10 @@ pub(crate) fn sentence(fault: &Fault, about: &About) -> String {
             format!("`{model}` called a tool in a way that can't be read ({})", finish.as_str())
         }
         FaultKind::Empty => format!("`{model}` answered nothing"),
+        FaultKind::UnknownEnd { word } => {
+            let word: String = word.chars().take(60).collect();
+            format!("the answer of `{model}` ended for a reason that is not known here ({word})")
+        }
         FaultKind::Broken { why } => format!("the answer of {host} broke off: {why}"),
         FaultKind::TimedOut { seconds, .. } => format!("{host} said nothing for {seconds} s"),
         FaultKind::Unreachable { why, .. } => {
@@ -206,6 +211,7 @@ fn way_out(fault: &Fault, about: &About) -> Option<String> {
         FaultKind::Overloaded
         | FaultKind::MalformedCall { .. }
         | FaultKind::Empty
+        | FaultKind::UnknownEnd { .. }
         | FaultKind::Broken { .. }
         | FaultKind::TimedOut { .. }
         | FaultKind::Unknown => "Try again in a moment.".to_owned(),

@@ -3,8 +3,8 @@
 //! Why not the workspace's `sse-stream`: by the book, a line without a known field name is dropped, and so is a last
 //! event without an empty line behind it. Vertex writes a plain JSON error after good events (the recorded answer
 //! `streaming-failure-error-mid-stream.txt`): the reply would look whole. Some servers end without the empty line, and
-//! an answer that is no stream at all (one JSON document, a page of HTML) has to be read too. The tests compare both
-//! parsers on everything else.
+//! an answer that is no stream at all (one JSON document, a page of HTML) has to be read too; and some leave the empty
+//! line between events out. The tests compare both parsers on everything else.
 //!
 //! Invariant: pure. The same bytes give the same events however they are cut; no event and no rest is longer than the
 //! limit.
@@ -78,6 +78,9 @@ impl Splitter {
         if line.is_empty() {
             self.dispatch(event);
         } else if let Some(value) = field(line, b"data") {
+            if self.begins_anew(value) {
+                self.dispatch(event);
+            }
             if std::mem::replace(&mut self.has_data, true) {
                 self.data.push(b'\n');
             }
@@ -87,6 +90,14 @@ impl Splitter {
             self.stray.push(b'\n');
         }
         if self.data.len().max(self.stray.len()) > LIMIT { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// Whether this line of data is a document of its own: some servers leave out the empty line between events. In one
+    /// document an object never begins right behind the end of another.
+    fn begins_anew(&self, value: &[u8]) -> bool {
+        let value = value.trim_ascii_start();
+        let begins = value.starts_with(b"{") || value.starts_with(b"[DONE]");
+        begins && self.data.trim_ascii_end().ends_with(b"}")
     }
 
     fn dispatch(&mut self, event: &mut dyn FnMut(&[u8])) {
@@ -142,6 +153,17 @@ mod tests {
     #[test]
     fn a_last_event_without_an_empty_line_counts() {
         assert_eq!(cut(b"data: a\n\ndata: b", 3).0, ["a", "b"]);
+    }
+
+    #[test]
+    fn documents_on_lines_without_an_empty_one_between_are_events() {
+        for end in ["\n", "\r\n"] {
+            let body = ["data: {\"a\":{}}", "data: {\"b\":", "data: 1}", "data: [DONE]", ""].join(end);
+            for size in 1..body.len() {
+                let (events, _) = cut(body.as_bytes(), size);
+                assert_eq!(events, ["{\"a\":{}}", "{\"b\":\n1}", "[DONE]"]);
+            }
+        }
     }
 
     #[test]

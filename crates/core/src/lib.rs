@@ -87,7 +87,7 @@ pub use grants::PermissionBook;
 pub use ids::{ConversationId, MessageId, ModelId, QuestionId, ServerId, ToolCallId, ToolName, TurnId};
 pub use message::{
     AssistantMessage, Blob, Content, JsonObject, Message, Opaque, Part, ResourceRef, ResultNote, Source,
-    Thinking, ToolCall, ToolOutcome, ToolResult, UserMessage,
+    Thinking, ToolCall, ToolOutcome, ToolResult, UserMessage, arguments_of,
 };
 pub use model::{
     AnswerForm, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorCode, ModelInfo,

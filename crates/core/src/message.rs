@@ -285,6 +285,24 @@ impl AssistantMessage {
     }
 }
 
+/// The arguments that a model wrote as text; none when they are no object. For tools without arguments models write
+/// nothing, or null; some servers put the text into quotation marks once more.
+pub fn arguments_of(text: &str) -> Option<JsonObject> {
+    let plain = |text: &str| match text.trim() {
+        "" => Some(Value::Null),
+        text => serde_json::from_str(text).ok(),
+    };
+    let value = match plain(text)? {
+        Value::String(inner) => plain(&inner)?,
+        value => value,
+    };
+    match value {
+        Value::Object(arguments) => Some(arguments),
+        Value::Null => Some(JsonObject::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    }
+}
+
 impl ToolResult {
     /// A result of text alone.
     pub fn of(call: &ToolCall, outcome: ToolOutcome, text: impl Into<String>) -> Self {

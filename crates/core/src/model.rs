@@ -393,6 +393,8 @@ pub enum ModelErrorCode {
     Incomplete,
     /// The model wrote a call that its own provider can't read.
     MalformedCall,
+    /// The reply ended without a word for the user.
+    EmptyAnswer,
     /// Anything else of the provider.
     Provider,
 }

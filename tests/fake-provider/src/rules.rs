@@ -38,6 +38,45 @@ const KEYWORDS: &[&str] = &[
 ];
 const TYPES: &[&str] = &["OBJECT", "ARRAY", "STRING", "INTEGER", "NUMBER", "BOOLEAN", "NULL"];
 
+/// Fields of `Part`, of what it holds, and of `GenerationConfig`.
+const PART: &[&str] = &[
+    "text",
+    "thought",
+    "thoughtSignature",
+    "inlineData",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "executableCode",
+    "codeExecutionResult",
+    "videoMetadata",
+    "mediaResolution",
+];
+const CALL: &[&str] = &["id", "name", "args"];
+const RESPONSE: &[&str] = &["id", "name", "response", "parts"];
+const BLOB: &[&str] = &["mimeType", "data", "displayName"];
+const GENERATION: &[&str] = &[
+    "temperature",
+    "topP",
+    "topK",
+    "candidateCount",
+    "maxOutputTokens",
+    "stopSequences",
+    "seed",
+    "presencePenalty",
+    "frequencyPenalty",
+    "responseMimeType",
+    "responseSchema",
+    "responseJsonSchema",
+    "responseModalities",
+    "responseLogprobs",
+    "logprobs",
+    "thinkingConfig",
+    "speechConfig",
+    "mediaResolution",
+];
+const THINKING: &[&str] = &["includeThoughts", "thinkingBudget", "thinkingLevel"];
+
 /// A call that this server made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issued {
@@ -53,7 +92,7 @@ pub struct Issued {
 
 /// Checks a whole request. `signed_text` are the signatures that stood on text, with the text.
 pub fn check(body: &Value, issued: &[Issued], signed_text: &[(String, String)]) -> Result<(), String> {
-    let fields = body.as_object().ok_or("the body is no object")?;
+    body.as_object().ok_or("the body is no object")?;
     let known = [
         "contents",
         "systemInstruction",
@@ -64,11 +103,36 @@ pub fn check(body: &Value, issued: &[Issued], signed_text: &[(String, String)]) 
         "cachedContent",
         "labels",
     ];
-    if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
-        return Err(format!("Unknown name \"{field}\": Cannot find field."));
-    }
+    only(body, &known)?;
+    check_generation(&body["generationConfig"])?;
     check_tools(body)?;
     check_contents(body["contents"].as_array().ok_or("contents is required")?, issued, signed_text)
+}
+
+/// An unknown field is refused, wherever it stands.
+fn only(value: &Value, known: &[&str]) -> Result<(), String> {
+    let fields = value.as_object().into_iter().flat_map(Map::keys);
+    match fields.into_iter().find(|field| !known.contains(&field.as_str())) {
+        Some(field) => Err(format!("Unknown name \"{field}\": Cannot find field.")),
+        None => Ok(()),
+    }
+}
+
+fn check_generation(config: &Value) -> Result<(), String> {
+    only(config, GENERATION)?;
+    let thinking = &config["thinkingConfig"];
+    only(thinking, THINKING)?;
+    if thinking.get("thinkingBudget").is_some() && thinking.get("thinkingLevel").is_some() {
+        return Err("You can only set only one of thinking budget and thinking level.".to_owned());
+    }
+    Ok(())
+}
+
+fn check_part(part: &Value) -> Result<(), String> {
+    only(part, PART)?;
+    only(&part["functionCall"], CALL)?;
+    only(&part["functionResponse"], RESPONSE)?;
+    only(&part["inlineData"], BLOB)
 }
 
 fn check_contents(
@@ -82,6 +146,8 @@ fn check_contents(
     for (at, content) in contents.iter().enumerate() {
         let parts =
             content["parts"].as_array().filter(|parts| !parts.is_empty()).ok_or("parts is required")?;
+        only(content, &["role", "parts"])?;
+        parts.iter().try_for_each(check_part)?;
         let before = at.checked_sub(1).map(|at| &contents[at]);
         match content["role"].as_str() {
             Some("model") => check_model(parts, before, contents.get(at + 1), issued, signed_text)?,

@@ -22,6 +22,7 @@ const TITLES: Record<string, Key> = {
   model_not_found: "error.model_not_found",
   incomplete: "error.incomplete",
   malformed_call: "error.malformed_call",
+  empty_answer: "error.empty_answer",
   provider: "error.provider",
   store: "error.store",
   panic: "error.panic",
@@ -42,6 +43,7 @@ const HINTS: Record<string, Key> = {
   model_not_found: "hint.model_not_found",
   incomplete: "hint.incomplete",
   malformed_call: "hint.malformed_call",
+  empty_answer: "hint.empty_answer",
   store: "hint.store",
   panic: "hint.panic",
   interrupted: "hint.interrupted",
@@ -65,6 +67,7 @@ export function wantsOtherModel(code: TurnErrorCode): boolean {
     "not_available_here",
     "model_not_found",
     "malformed_call",
+    "empty_answer",
   ].includes(errorKey(code));
 }
 
@@ -89,10 +92,11 @@ const NOTICES: Record<string, Key> = {
   news_dropped: "notice.news_dropped",
   result_cut: "notice.result_cut",
   stray_arguments: "notice.stray_arguments",
+  unknown_end: "notice.unknown_end",
 };
 
 /** Notices that matter for the answer; the others stand in the trace only. */
-const IN_CONVERSATION = ["history_cut", "model_reloaded", "part_not_shown", "result_cut"];
+const IN_CONVERSATION = ["history_cut", "model_reloaded", "part_not_shown", "result_cut", "unknown_end"];
 
 /** The words of a notice, if this window knows its code. */
 export function noticeKey(code: string): Key | null {

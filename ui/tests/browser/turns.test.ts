@@ -42,6 +42,21 @@ it("a wait for a provider counts down, and can be stopped", async () => {
   );
 });
 
+it("an answer that was cut or withheld says so, with a way out", async () => {
+  const cut = await place.open("scene=cut");
+  await done(cut);
+  const answer = cut.locator(id("message-assistant"));
+  await soon(() => answer.innerText()).toContain("Cut at the limit of length");
+  await cut.getByRole("button", { name: "Continue", exact: true }).click();
+  await soon(() => texts(cut, id("message-user")).then((all) => all.at(-1))).toBe("Continue.");
+
+  const withheld = await place.open("scene=withheld");
+  await done(withheld);
+  await soon(() => withheld.locator(id("message-assistant")).innerText()).toContain("The provider held back the rest.");
+  await withheld.getByRole("button", { name: "Choose another model" }).click();
+  await soon(() => withheld.url()).toContain("settings");
+});
+
 it("an answer that broke off stays, is marked, and is tried again only by the user", async () => {
   const page = await place.open("scene=broke-off");
   const answer = page.locator(id("message-assistant"));

@@ -101,6 +101,7 @@ fn of_code(code: ModelErrorCode, message: &str) -> ApiError {
         ModelErrorCode::Unreachable => provider("provider_unreachable"),
         ModelErrorCode::Incomplete => provider("answer_broke_off"),
         ModelErrorCode::MalformedCall => provider("malformed_call"),
+        ModelErrorCode::EmptyAnswer => provider("empty_answer"),
         ModelErrorCode::Provider => provider("provider_error"),
     }
 }

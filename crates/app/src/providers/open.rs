@@ -4,6 +4,7 @@
 //! question is kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lectern_cloud::gemini::Dialect;
 use lectern_cloud::openai::Listed;
@@ -88,7 +89,7 @@ fn opened(
     signed_in: SignedIn,
     vision: Option<bool>,
 ) -> Result<Opened, Problem> {
-    let limits = Limits::default();
+    let limits = limits_of(entry);
     let (model, credentials, url) = (model.to_owned(), signed_in.credentials, address_of(entry)?);
     let base = entry.base_url.is_some().then(|| url.clone());
     let gemini = |endpoint| {
@@ -123,6 +124,19 @@ fn opened(
             OpenAiModel::new(config).map(Opened::OpenAi).map_err(|error| bad_provider(&error))
         }
     }
+}
+
+/// A wait of nothing would end every answer.
+fn limits_of(entry: &ProviderEntry) -> Limits {
+    let usual = Limits::default();
+    let seconds = |given: Option<u32>, usual: Duration| {
+        given.filter(|seconds| *seconds > 0).map_or(usual, |seconds| Duration::from_secs(seconds.into()))
+    };
+    let first_byte = seconds(entry.options.wait_seconds, usual.first_byte);
+    let read = seconds(entry.options.stall_seconds, usual.read);
+    // Who waits longer for the beginning does not want to be cut off by the whole.
+    let total = usual.total.saturating_add(first_byte.saturating_sub(usual.first_byte));
+    Limits { first_byte, read, total, ..usual }
 }
 
 fn gemini_options(entry: &ProviderEntry) -> GeminiOptions {

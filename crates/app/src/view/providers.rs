@@ -94,6 +94,14 @@ pub struct ProviderOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub stream_usage: Option<bool>,
+    /// Seconds until the first byte of an answer. A server may load a model, or read a long prompt, in that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub wait_seconds: Option<u32>,
+    /// Seconds between two pieces of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub stall_seconds: Option<u32>,
 }
 
 /// A provider as the shells show it.

@@ -6,9 +6,12 @@
 
 mod asking;
 mod debugging;
+mod decoding;
 mod drafts;
 mod engine;
 mod failing;
+#[cfg(target_os = "linux")]
+mod failures;
 mod homes;
 #[cfg(feature = "vision")]
 mod images;

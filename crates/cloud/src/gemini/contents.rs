@@ -170,6 +170,8 @@ fn response_parts(calls: &[ToolCall], results: &[ToolResult], reader: Reader<'_>
         } else {
             beside.extend(images);
         }
+        // A response takes pictures and documents, no sounds.
+        beside.extend(result.content.iter().filter_map(sound));
         parts.push(json!({ "functionResponse": response }));
     }
     parts.extend(beside);
@@ -180,6 +182,13 @@ fn image(content: &Content) -> Option<Value> {
     match content {
         Content::Image(blob) => Some(inline(blob)),
         Content::Text { .. } | Content::Audio(_) | Content::Resource(_) => None,
+    }
+}
+
+fn sound(content: &Content) -> Option<Value> {
+    match content {
+        Content::Audio(blob) => Some(inline(blob)),
+        Content::Text { .. } | Content::Image(_) | Content::Resource(_) => None,
     }
 }
 

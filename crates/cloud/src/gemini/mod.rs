@@ -2,6 +2,7 @@
 //!
 //! Invariant: one `ChatModel` is one model at one endpoint; its requests depend on the history alone.
 
+mod call;
 mod contents;
 mod endpoint;
 mod layout;
@@ -70,6 +71,8 @@ pub struct GeminiOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thinks {
     No,
+    /// Not of the family (Gemma): only what the user set is sent.
+    Unknown,
     /// `thinkingBudget` (2.5).
     Budget,
     /// `thinkingLevel`; calls are signed (3 and later).
@@ -77,13 +80,13 @@ enum Thinks {
 }
 
 impl Thinks {
-    /// By the generation in the name; a name without one is taken for a new one.
+    /// By the generation in the name; a Gemini without one is taken for a new one.
     fn of(model: &str) -> Self {
-        let generation = model.strip_prefix("gemini-").and_then(|rest| rest.split('-').next());
-        match generation.map(|text| text.parse::<f32>()) {
-            Some(Ok(generation)) if generation < 2.5 => Self::No,
-            Some(Ok(generation)) if generation < 3.0 => Self::Budget,
-            _ => Self::Level,
+        let Some(rest) = model.strip_prefix("gemini-") else { return Self::Unknown };
+        match rest.split('-').next().unwrap_or_default().parse::<f32>() {
+            Ok(generation) if generation < 2.5 => Self::No,
+            Ok(generation) if generation < 3.0 => Self::Budget,
+            Ok(_) | Err(_) => Self::Level,
         }
     }
 

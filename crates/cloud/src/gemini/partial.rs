@@ -1,10 +1,10 @@
 //! Puts arguments together that a call is streamed with (`partialArgs`): values with the place where they belong.
 //!
-//! Invariant: a place that can't be read, or that lies too deep, is left out; the rest stays.
+//! Invariant: a place that can't be read, or that lies too deep, is left out and told; the rest stays.
 
 use serde_json::{Map, Value};
 
-use super::wire::PartialArg;
+use super::wire::{PartialArg, Piece};
 
 /// No list of arguments is longer; a place may name any number.
 const LONGEST_LIST: usize = 10_000;
@@ -16,11 +16,17 @@ enum Step {
     Item(usize),
 }
 
-/// Puts one piece at its place. A text at a place where a text stands already continues it.
-pub(super) fn put(arguments: &mut Map<String, Value>, piece: &PartialArg) {
-    let Some(value) = value_of(piece) else { return };
-    let Some(steps) = piece.json_path.as_deref().and_then(steps) else { return };
-    let Some((Step::Field(first), rest)) = steps.split_first() else { return };
+/// Puts one piece at its place; false when that can't be done. A text at a place where a text stands already continues
+/// it.
+#[must_use]
+pub(super) fn put(arguments: &mut Map<String, Value>, piece: &PartialArg) -> bool {
+    let value = match piece.piece() {
+        Piece::Value(value) => value,
+        Piece::Mark => return true,
+        Piece::Unknown => return false,
+    };
+    let Some(steps) = piece.json_path().and_then(steps) else { return false };
+    let Some((Step::Field(first), rest)) = steps.split_first() else { return false };
     let mut at = arguments.entry(first.clone()).or_insert(Value::Null);
     for step in rest {
         at = match step {
@@ -28,14 +34,14 @@ pub(super) fn put(arguments: &mut Map<String, Value>, piece: &PartialArg) {
                 if !at.is_object() {
                     *at = Value::Object(Map::new());
                 }
-                let Value::Object(fields) = at else { return };
+                let Value::Object(fields) = at else { return false };
                 fields.entry(name.clone()).or_insert(Value::Null)
             }
             Step::Item(index) => {
                 if !at.is_array() {
                     *at = Value::Array(Vec::new());
                 }
-                let Value::Array(items) = at else { return };
+                let Value::Array(items) = at else { return false };
                 if items.len() <= *index {
                     items.resize(index + 1, Value::Null);
                 }
@@ -47,21 +53,7 @@ pub(super) fn put(arguments: &mut Map<String, Value>, piece: &PartialArg) {
         (Value::String(begun), Value::String(more)) => begun.push_str(&more),
         (at, value) => *at = value,
     }
-}
-
-fn value_of(piece: &PartialArg) -> Option<Value> {
-    let text = piece.string_value.as_ref().map(|text| Value::String(text.clone()));
-    let number = piece.number_value.as_ref().map(|number| Value::Number(whole(number)));
-    let truth = piece.bool_value.map(Value::Bool);
-    text.or(number).or(truth).or(piece.null_value.then_some(Value::Null))
-}
-
-/// A double that is a whole number: `5.0` is meant as 5.
-fn whole(number: &serde_json::Number) -> serde_json::Number {
-    match number.as_f64() {
-        Some(double) if double.fract() == 0.0 && double.abs() < 9.0e15 => (double as i64).into(),
-        _ => number.clone(),
-    }
+    true
 }
 
 /// `$.a.b[0]['c d']` (RFC 9535, names and indices only).
@@ -127,23 +119,28 @@ mod tests {
     #[test]
     fn pieces_come_together() {
         let pieces = json!([
-            {"jsonPath": "$.city", "stringValue": "San", "willContinue": true},
-            {"jsonPath": "$.city", "stringValue": " José"},
-            {"jsonPath": "$.days[1].high", "numberValue": 5.0},
-            {"jsonPath": "$.days[0]['a b']", "boolValue": true},
-            {"jsonPath": "$.none", "nullValue": "NULL_VALUE"},
-            {"jsonPath": "$.null", "nullValue": null},
-            {"jsonPath": "$.days[99999999999]", "numberValue": 1},
-            {"jsonPath": "$..x", "numberValue": 1},
-            {"jsonPath": "$", "numberValue": 1},
-            {"numberValue": 1},
+            [{"jsonPath": "$.city", "stringValue": "San", "willContinue": true}, true],
+            [{"jsonPath": "$.city", "stringValue": " José"}, true],
+            [{"jsonPath": "$.city", "willContinue": false}, true],
+            [{"jsonPath": "$.days[1].high", "numberValue": 5.0}, true],
+            [{"jsonPath": "$.days[0]['a b']", "boolValue": true}, true],
+            [{"jsonPath": "$.none", "nullValue": "NULL_VALUE"}, true],
+            [{"jsonPath": "$.null", "nullValue": null}, true],
+            [{"jsonPath": "$.text", "numberValue": "-2.5", "stringValue": null}, true],
+            [{"jsonPath": "$.nan", "numberValue": "NaN"}, false],
+            [{"jsonPath": "$.struct", "structValue": {"a": 1}}, false],
+            [{"jsonPath": "$.wrong", "stringValue": 5}, false],
+            [{"jsonPath": "$.days[99999999999]", "numberValue": 1}, false],
+            [{"jsonPath": "$..x", "numberValue": 1}, false],
+            [{"jsonPath": "$", "numberValue": 1}, false],
+            [{"numberValue": 1}, false],
         ]);
         let mut arguments = Map::new();
-        for piece in serde_json::from_value::<Vec<PartialArg>>(pieces).unwrap() {
-            put(&mut arguments, &piece);
+        for (piece, good) in serde_json::from_value::<Vec<(PartialArg, bool)>>(pieces).unwrap() {
+            assert_eq!(put(&mut arguments, &piece), good, "{piece:?}");
         }
-        let expected =
-            json!({"city": "San José", "days": [{"a b": true}, {"high": 5}], "none": null, "null": null});
+        let expected = json!({"city": "San José", "days": [{"a b": true}, {"high": 5}], "none": null, "null": null,
+            "text": -2.5});
         assert_eq!(Value::Object(arguments), expected);
     }
 }

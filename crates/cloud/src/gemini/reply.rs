@@ -1,44 +1,41 @@
 //! Reads a reply of Gemini.
 //!
 //! Invariant: pure. A call is told when it is whole; calls wait until text follows them or the reply ends, because a
-//! reply may end with the word that its calls are none. Each signature stays with the part it came on.
+//! reply may end with the word that its calls are none. A call that did not come whole is told as one that can't be read.
+//! Each signature stays with the part it came on.
 
 use lectern_core::{Delta, FinishReason, Usage};
 use serde_json::{Map, Value, json};
 
+use super::call::Call;
 use super::layout::{Kind, Layout};
-use super::partial;
 use super::wire::{Candidate, Chunk, FunctionCall, Part};
-use crate::fault::{Fault, FaultKind, Said};
+use crate::documents;
+use crate::fault::{Fault, FaultKind, Said, says_something};
 use crate::names::Names;
 use crate::outcome::{BlockReason, Finish};
-use crate::reply::{Reader, Verdict, no_answer};
+use crate::reply::{Reader, Taken, Verdict, unknown_end, withheld};
 
 /// Reads one reply.
 pub(crate) struct Reply {
     model: String,
     names: Names,
-    held: Vec<Delta>,
-    open: Option<OpenCall>,
-    calls: u32,
+    /// Calls that were not told yet, in the order in which they began.
+    waiting: Vec<Call>,
+    /// Calls that were told.
+    told: u32,
+    has_calls: bool,
     layout: Layout,
     /// Parts that can't be shown, told once.
     unshown: bool,
     has_text: bool,
-    has_thoughts: bool,
     block: Option<(BlockReason, Option<String>)>,
-    pub(crate) finish: Option<Finish>,
+    finish: Option<Finish>,
+    /// The provider's own word for it.
+    pub(crate) finish_word: Option<String>,
     finish_message: Option<String>,
     pub(crate) usage: Map<String, Value>,
     pub(crate) model_version: Option<String>,
-}
-
-/// A call whose arguments are still coming.
-struct OpenCall {
-    name: String,
-    id: Option<String>,
-    arguments: Map<String, Value>,
-    signature: Option<String>,
 }
 
 impl Reply {
@@ -46,15 +43,15 @@ impl Reply {
         Self {
             model: model.to_owned(),
             names,
-            held: Vec::new(),
-            open: None,
-            calls: 0,
+            waiting: Vec::new(),
+            told: 0,
+            has_calls: false,
             layout: Layout::default(),
             unshown: false,
             has_text: false,
-            has_thoughts: false,
             block: None,
             finish: None,
+            finish_word: None,
             finish_message: None,
             usage: Map::new(),
             model_version: None,
@@ -71,8 +68,13 @@ impl Reply {
             self.part(part, out);
         }
         if let Some(word) = candidate.finish_reason.filter(|word| word != "FINISH_REASON_UNSPECIFIED") {
-            self.finish = Some(Finish::of(&word));
-            self.finish_message = candidate.finish_message;
+            let finish = Finish::of(&word);
+            // Some say that all is well once more behind the reason.
+            if finish != Finish::Stop || self.finish.is_none() {
+                self.finish = Some(finish);
+                self.finish_word = Some(word);
+                self.finish_message = candidate.finish_message;
+            }
         }
     }
 
@@ -97,10 +99,9 @@ impl Reply {
         if text.is_empty() {
             return;
         }
-        self.close_call();
-        out.append(&mut self.held);
+        let whole = self.waiting.iter().take_while(|call| !call.is_open()).count();
+        self.tell_calls(whole, out);
         if is_thought {
-            self.has_thoughts = true;
             out.push(Delta::Thinking(text));
         } else {
             self.has_text = true;
@@ -109,56 +110,26 @@ impl Reply {
     }
 
     fn call(&mut self, call: FunctionCall, signature: Option<String>) {
-        let continues = self.open.as_ref().is_some_and(|open| {
-            let same_name = call.name.as_ref().is_none_or(|name| name.is_empty() || *name == open.name);
-            let same_id = call.id.is_none() || call.id == open.id;
-            same_name && same_id
-        });
-        if !continues {
+        let at = match self.waiting.iter().rposition(|known| known.is_continued_by(&call)) {
+            Some(at) => at,
             // The mark behind the last piece of a call that is closed already.
-            if call.is_empty() {
-                return;
+            None if call.is_empty() => return,
+            None => {
+                self.has_calls = true;
+                self.layout.call();
+                self.waiting.push(Call::default());
+                self.waiting.len() - 1
             }
-            self.close_call();
-            self.open = Some(OpenCall {
-                name: call.name.unwrap_or_default(),
-                id: call.id.filter(|id| !id.is_empty()),
-                arguments: Map::new(),
-                signature: None,
-            });
-        }
-        let Some(open) = &mut self.open else { return };
-        open.arguments.extend(call.args.unwrap_or_default());
-        for piece in &call.partial_args {
-            partial::put(&mut open.arguments, piece);
-        }
-        open.signature = open.signature.take().or(signature);
-        if call.will_continue != Some(true) {
-            self.close_call();
-        }
+        };
+        self.waiting[at].take(call, signature);
     }
 
-    fn close_call(&mut self) {
-        let Some(call) = self.open.take() else { return };
-        let mut data = json!({ "model": self.model });
-        if let Some(signature) = call.signature {
-            data["signature"] = Value::String(signature);
+    /// Tells the first calls that wait.
+    fn tell_calls(&mut self, count: usize, out: &mut Vec<Delta>) {
+        for call in self.waiting.drain(..count) {
+            out.extend(call.deltas(self.told, &self.model, &self.names));
+            self.told += 1;
         }
-        if let Some(id) = &call.id {
-            data["id"] = Value::String(id.clone());
-        }
-        let index = self.calls;
-        self.calls += 1;
-        self.layout.call();
-        self.held.push(Delta::ToolCallStarted {
-            index,
-            // The core gives an id where the provider gave none.
-            id: call.id.unwrap_or_default().into(),
-            tool: self.names.tool(&call.name),
-            provider_data: Some(json!({ "gemini": data })),
-        });
-        let fragment = Value::Object(call.arguments).to_string();
-        self.held.push(Delta::ToolCallArguments { index, fragment });
     }
 
     fn usage(&mut self, usage: Map<String, Value>, out: &mut Vec<Delta>) {
@@ -181,12 +152,18 @@ impl Reply {
         }));
     }
 
-    fn ended(&mut self, finish: &Finish) -> (Result<FinishReason, Fault>, Option<Fault>) {
-        let has_calls = self.calls > 0;
+    /// What the end means: the outcome, and why it may be worth asking once more.
+    fn ended(&self, finish: &Finish) -> (Result<FinishReason, Fault>, Option<Fault>) {
+        let has_calls = self.has_calls;
         let nothing = !self.has_text && !has_calls;
         let spoken = if has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
+        let fails = |kind: FaultKind| {
+            let fault = self.fault(kind);
+            (Err(fault.clone()), Some(fault))
+        };
         match finish {
-            Finish::Stop if nothing && !self.has_thoughts => (Ok(spoken), Some(self.fault(FaultKind::Empty))),
+            // A part that can't be shown is an answer all the same.
+            Finish::Stop if nothing && !self.unshown => fails(FaultKind::Empty),
             Finish::Stop => (Ok(spoken), None),
             Finish::MaxTokens => (Ok(FinishReason::Length), None),
             Finish::UnexpectedCall | Finish::TooManyCalls => {
@@ -194,12 +171,19 @@ impl Reply {
                 // In the end the calls are given to the turn, which tells the model what is wrong with them.
                 (if has_calls { Ok(spoken) } else { Err(fault.clone()) }, Some(fault))
             }
-            Finish::MalformedCall => {
-                let fault = self.fault(FaultKind::MalformedCall { finish: finish.clone() });
-                (Err(fault.clone()), Some(fault))
+            Finish::MalformedCall => fails(FaultKind::MalformedCall { finish: finish.clone() }),
+            Finish::MalformedResponse => {
+                let why = format!("the provider can't read what the model wrote ({})", finish.as_str());
+                fails(FaultKind::Broken { why })
             }
-            Finish::Other(_) if !nothing => (Ok(spoken), None),
-            Finish::Other(_) | Finish::NotTold if nothing => {
+            Finish::MissingSignature => (Err(self.fault(FaultKind::BadRequest)), None),
+            // Nobody knows whether the calls of such a reply are to run.
+            Finish::Other(word) if has_calls || nothing => {
+                let again = nothing.then(|| self.fault(FaultKind::Empty));
+                (Err(self.fault(FaultKind::UnknownEnd { word: word.clone() })), again)
+            }
+            Finish::Other(_) => (Ok(FinishReason::Stop), None),
+            Finish::NotTold if nothing => {
                 let fault = self.fault(FaultKind::Withheld { finish: finish.clone() });
                 (Err(fault), Some(self.fault(FaultKind::Empty)))
             }
@@ -210,18 +194,14 @@ impl Reply {
             | Finish::Blocklist
             | Finish::ProhibitedContent
             | Finish::PersonalData
+            | Finish::ModelArmor
             | Finish::ImageSafety
             | Finish::ImageProhibited
             | Finish::ImageRecitation
             | Finish::ImageNotTold
-            | Finish::NoImage
-            | Finish::Other(_) => {
-                let end = if self.has_text {
-                    Ok(FinishReason::Filtered)
-                } else {
-                    Err(self.fault(FaultKind::Withheld { finish: finish.clone() }))
-                };
-                (end, None)
+            | Finish::NoImage => {
+                let withheld = || self.fault(FaultKind::Withheld { finish: finish.clone() });
+                (if self.has_text { Ok(FinishReason::Filtered) } else { Err(withheld()) }, None)
             }
         }
     }
@@ -242,12 +222,9 @@ impl Reply {
 }
 
 impl Reader for Reply {
-    fn document(&mut self, json: &[u8], out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let chunk: Chunk = match serde_json::from_slice(json) {
-            Ok(chunk) => chunk,
-            // Bytes that are no UTF-8 cost a few characters, not the reply.
-            Err(_) => serde_json::from_str(&String::from_utf8_lossy(json)).map_err(|_| no_answer(json))?,
-        };
+    fn document(&mut self, json: &[u8], out: &mut Vec<Delta>) -> Result<Taken, Fault> {
+        let Some(chunk) = documents::read::<Chunk>(json) else { return Ok(Taken::NoDocument) };
+        let says_nothing = chunk.candidates.is_empty() && chunk.usage_metadata.is_none();
         if let Some(feedback) = chunk.prompt_feedback
             && let Some(reason) = feedback.block_reason.filter(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
         {
@@ -264,9 +241,9 @@ impl Reader for Reply {
             self.usage(usage, out);
         }
         // Last: what came with it counts too.
-        match chunk.error.filter(|error| !error.is_null()) {
+        match chunk.error.filter(|error| says_something(error, says_nothing)) {
             Some(error) => Err(Fault::from_stream(&json!({ "error": error }))),
-            None => Ok(()),
+            None => Ok(Taken::Read),
         }
     }
 
@@ -275,32 +252,37 @@ impl Reader for Reply {
     }
 
     fn verdict(&mut self) -> Verdict {
-        self.close_call();
-        let mut held = std::mem::take(&mut self.held);
+        let mut held = Vec::new();
+        self.tell_calls(self.waiting.len(), &mut held);
         if let Some(layout) = self.layout.as_data(&self.model) {
             held.push(Delta::ProviderData(layout));
         }
-        let (end, again) = match self.finish.clone() {
-            Some(finish) => self.ended(&finish),
-            None if self.block.is_some() => {
-                (Err(self.blocked().unwrap_or_else(|| Fault::of(FaultKind::Empty))), None)
-            }
-            None => {
-                let nothing = !self.has_text && self.calls == 0;
+        let (end, again) = match (self.blocked(), &self.finish) {
+            // Whatever stands beside it.
+            (Some(fault), _) => (Err(fault), None),
+            (None, Some(finish)) => self.ended(finish),
+            (None, None) => {
+                let nothing = !self.has_text && !self.has_calls;
                 let kind = if nothing { FaultKind::Empty } else { unfinished() };
                 let fault = self.fault(kind);
                 (Err(fault.clone()), Some(fault))
             }
         };
-        if let (Some(finish), Ok(FinishReason::Filtered)) = (&self.finish, &end) {
-            let message = format!("the provider withheld the rest of the answer ({})", finish.as_str());
-            held.push(Delta::Notice {
-                code: format!("withheld_{}", finish.as_str().to_lowercase()),
-                message,
-            });
-        }
+        let word = self.finish_word.as_deref().unwrap_or_default();
+        let runs_calls = match &end {
+            Ok(FinishReason::Filtered) => {
+                held.push(withheld(word));
+                false
+            }
+            Ok(FinishReason::Stop) if matches!(self.finish, Some(Finish::Other(_))) => {
+                held.push(unknown_end(word));
+                true
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        };
         let verdict = Verdict { end, held, again, unmade: Vec::new() };
-        if verdict.end.is_err() { verdict.without_calls() } else { verdict }
+        if runs_calls { verdict } else { verdict.without_calls() }
     }
 }
 

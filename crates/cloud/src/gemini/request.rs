@@ -213,7 +213,8 @@ pub(crate) fn decimal(number: f32) -> Value {
 /// `thinkingConfig`: a budget or a level, never both.
 fn thinking(wanted: ThinkingOptions, asked: &Asked<'_>) -> Option<Value> {
     let level = asked.options.thinking_level.as_deref().map(str::to_ascii_uppercase);
-    let shown = asked.options.thoughts.unwrap_or(true) && wanted.enabled != Some(false);
+    let usual = asked.thinks != Thinks::Unknown;
+    let shown = asked.options.thoughts.unwrap_or(usual) && wanted.enabled != Some(false);
     let mut config = Map::new();
     match asked.thinks {
         Thinks::No => return None,
@@ -223,6 +224,13 @@ fn thinking(wanted: ThinkingOptions, asked: &Asked<'_>) -> Option<Value> {
                 ThinkingOptions { budget, .. } => budget,
             };
             if let Some(budget) = budget {
+                config.insert("thinkingBudget".to_owned(), json!(budget));
+            }
+        }
+        Thinks::Unknown => {
+            if let Some(level) = level {
+                config.insert("thinkingLevel".to_owned(), json!(level));
+            } else if let Some(budget) = wanted.budget {
                 config.insert("thinkingBudget".to_owned(), json!(budget));
             }
         }

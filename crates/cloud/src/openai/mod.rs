@@ -2,7 +2,9 @@
 //!
 //! Invariant: one `ChatModel` is one model at one endpoint; its requests depend on the history alone.
 
+mod calls;
 pub(crate) mod models;
+mod reasoning;
 pub(crate) mod reply;
 mod request;
 mod think;
@@ -81,6 +83,8 @@ pub struct OpenAiModel {
     url: Url,
     models: Url,
     line: Line,
+    /// The model at its address, as its messages remember it.
+    origin: String,
 }
 
 impl OpenAiModel {
@@ -98,7 +102,8 @@ impl OpenAiModel {
         let client = transport::client(&base, &limits)?;
         let line = Line { client, credentials, key: KeyHeader::Bearer, limits, about };
         let (url, models) = (below(&base, ["chat", "completions"]), below(&base, ["models"]));
-        Ok(Self { info, model, options, url, models, line })
+        let origin = format!("{model} {base}");
+        Ok(Self { info, model, options, url, models, line, origin })
     }
 
     /// The models that the endpoint lists.
@@ -109,7 +114,7 @@ impl OpenAiModel {
     }
 
     fn prepared(&self, request: &ChatRequest) -> Result<Prepared, Fault> {
-        prepare(request, &self.model, &self.options)
+        prepare(request, &self.model, &self.options, &self.origin)
     }
 }
 
@@ -146,7 +151,8 @@ impl ChatModel for OpenAiModel {
                 models: Some(self.models.clone()),
             }
         });
-        stream(self.line.clone(), ask, move || Reply::new(names.clone()), cancel)
+        let origin = self.origin.clone();
+        stream(self.line.clone(), ask, move || Reply::new(names.clone(), &origin), cancel)
     }
 }
 

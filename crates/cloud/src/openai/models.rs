@@ -4,7 +4,7 @@
 //! `loaded_context_length` at LM Studio), the developer API's `{"models": [{"name", "inputTokenLimit"}]}`, Vertex AI's
 //! `{"publisherModels": [{"name"}]}`, a bare list.
 //!
-//! Invariant: an entry that can't be read costs itself.
+//! Invariant: an entry that can't be read costs itself. What says of itself that it does not chat is left out.
 
 use reqwest::header::ACCEPT;
 use serde::Serialize;
@@ -19,6 +19,8 @@ use crate::transport::cause;
 
 /// Bytes of a list at most.
 const LONGEST: usize = 8 << 20;
+/// Pages of a list at most.
+const MOST_PAGES: usize = 20;
 
 /// A model as its provider lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,7 +40,25 @@ pub(crate) async fn fetch(line: &Line, url: &Url) -> Result<Vec<Listed>, Fault> 
     timeout(limit, ask(line, url)).await.unwrap_or_else(|_| Err(late()))
 }
 
+/// All pages of it.
 async fn ask(line: &Line, url: &Url) -> Result<Vec<Listed>, Fault> {
+    let mut all: Vec<Listed> = Vec::new();
+    let mut at = url.clone();
+    for _ in 0..MOST_PAGES {
+        let value = page(line, &at).await?;
+        let listed = read(&value).ok_or_else(|| no_answer(value.to_string().as_bytes()))?;
+        all.extend(
+            listed.into_iter().filter(|one| all.iter().all(|known| known.id != one.id)).collect::<Vec<_>>(),
+        );
+        let next = value.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
+        let Some(token) = next else { break };
+        at = url.clone();
+        at.query_pairs_mut().append_pair("pageToken", token);
+    }
+    Ok(all)
+}
+
+async fn page(line: &Line, url: &Url) -> Result<Value, Fault> {
     let mut refused = None;
     for _ in 0..2 {
         let proof = line.credentials.proof(line.key, refused.take()).await.map_err(no_token)?;
@@ -54,8 +74,7 @@ async fn ask(line: &Line, url: &Url) -> Result<Vec<Listed>, Fault> {
                         return Err(broken("the list is longer than it may be".to_owned()));
                     }
                 }
-                let value: Value = serde_json::from_slice(&body).map_err(|_| no_answer(&body))?;
-                return read(&value).ok_or_else(|| no_answer(&body));
+                return serde_json::from_slice(&body).map_err(|_| no_answer(&body));
             }
             401 if line.credentials.can_renew() && proof.token.is_some() => refused = proof.token,
             _ => return Err(line.judged(error_answer(response).await)),
@@ -71,7 +90,40 @@ pub(crate) fn read(value: &Value) -> Option<Vec<Listed>> {
     // Go writes an empty list as null.
     let empty = Vec::new();
     let items = if list.is_null() { &empty } else { list.as_array()? };
-    Some(items.iter().filter_map(listed).collect())
+    Some(items.iter().filter(|item| chats(item)).filter_map(listed).collect())
+}
+
+/// Whether a model may be asked for replies. Google lists those for embeddings, pictures and films beside them.
+fn chats(item: &Value) -> bool {
+    let methods = item.get("supportedGenerationMethods").and_then(Value::as_array);
+    let generates =
+        |method: &Value| matches!(method.as_str(), Some("generateContent" | "streamGenerateContent"));
+    if let Some(methods) = methods {
+        return methods.iter().any(generates);
+    }
+    // Mistral; LM Studio.
+    let refuses = item.pointer("/capabilities/completion_chat") == Some(&Value::Bool(false));
+    let embeds = item.get("type").and_then(Value::as_str).is_some_and(|kind| kind == "embeddings");
+    // Vertex AI says nothing but the name.
+    let google = item
+        .get("name")
+        .and_then(Value::as_str)
+        .and_then(|name| name.split_once("publishers/google/models/"));
+    let other = google.is_some_and(|(_, id)| {
+        [
+            "embedding",
+            "imagen",
+            "veo-",
+            "lyria",
+            "chirp",
+            "imagegeneration",
+            "multimodalembedding",
+            "textembedding",
+        ]
+        .iter()
+        .any(|part| id.contains(part))
+    });
+    !(refuses || embeds || other)
 }
 
 fn listed(item: &Value) -> Option<Listed> {
@@ -106,6 +158,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_does_not_chat_is_left_out() {
+        let list = json!({"models": [
+            {"name": "models/gemini-3.5-flash", "supportedGenerationMethods": ["generateContent", "countTokens"]},
+            {"name": "models/gemini-embedding-001", "supportedGenerationMethods": ["embedContent"]},
+            {"name": "models/imagen-4", "supportedGenerationMethods": ["predict"]},
+            {"name": "models/new", "displayName": "New"},
+            {"name": "publishers/google/models/veo-3.1"},
+            {"id": "mistral-embed", "capabilities": {"completion_chat": false}},
+        ]});
+        let ids: Vec<_> = read(&list).unwrap().into_iter().map(|one| one.id).collect();
+        assert_eq!(ids, ["gemini-3.5-flash", "new"]);
+    }
 
     #[test]
     fn every_shape_is_read() {

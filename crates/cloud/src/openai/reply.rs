@@ -1,77 +1,107 @@
 //! Reads a reply of an OpenAI-compatible endpoint.
 //!
-//! Invariant: pure. Every piece of every call finds its call, whether servers count them, name them, or do neither.
+//! Invariant: pure. Whatever is sound of a chunk counts; an end that is none, or not known, is never taken for a good one.
 
 use lectern_core::{Delta, FinishReason, Usage};
 use serde_json::{Map, Value, json};
 
+use super::calls::Calls;
+use super::reasoning::Reasoning;
 use super::think::{Said as Piece, Splitter};
-use super::wire::{Call, Choice, Chunk, Function, Said, Timings};
-use crate::fault::{Fault, FaultKind};
+use super::wire::{Call, Choice, Chunk, Said, Timings};
+use crate::documents;
+use crate::fault::{Fault, FaultKind, says_something};
 use crate::names::Names;
 use crate::outcome::Ending;
-use crate::reply::{Reader, Verdict, no_answer};
+use crate::reply::{Reader, Taken, Verdict, too_long, unknown_end, withheld};
 
 /// Reads one reply.
 pub(crate) struct Reply {
-    names: Names,
-    calls: Vec<CallState>,
+    calls: Calls,
     tags: Splitter,
+    /// Text came, told or not.
+    has_content: bool,
     has_text: bool,
     has_thoughts: bool,
+    /// Something of it came in pieces.
+    in_pieces: bool,
     refused: bool,
+    /// Parts that can't be shown, told once.
+    unshown: bool,
     done: bool,
-    pub(crate) finish: Option<Ending>,
+    finish: Option<Ending>,
+    /// The server's own word for it.
+    pub(crate) finish_word: Option<String>,
     pub(crate) usage: Map<String, Value>,
     pub(crate) model: Option<String>,
     timings: Timings,
-}
-
-/// A call as far as it has come.
-#[derive(Default)]
-struct CallState {
-    index: Option<i64>,
-    id: Option<String>,
-    name: Option<String>,
-    /// What came before the name.
-    waiting: String,
-    extra: Option<Value>,
-    arguments: String,
+    reasoning: Reasoning,
 }
 
 impl Reply {
-    pub(crate) fn new(names: Names) -> Self {
+    /// `origin` is what the message keeps of where its thoughts came from.
+    pub(crate) fn new(names: Names, origin: &str) -> Self {
         Self {
-            names,
-            calls: Vec::new(),
+            calls: Calls::new(names),
             tags: Splitter::default(),
+            has_content: false,
             has_text: false,
             has_thoughts: false,
+            in_pieces: false,
             refused: false,
+            unshown: false,
             done: false,
             finish: None,
+            finish_word: None,
             usage: Map::new(),
             model: None,
             timings: Timings::default(),
+            reasoning: Reasoning::new(origin),
         }
     }
 
-    fn choice(&mut self, choice: Choice, out: &mut Vec<Delta>) {
-        if let Some(said) = choice.delta.or(choice.message) {
-            self.said(said, out);
+    fn choice(&mut self, choice: Choice, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        if let Some(delta) = choice.delta {
+            self.said(delta, out);
+            self.in_pieces |= self.has_content || self.has_thoughts || self.calls.any();
+        }
+        if let Some(message) = choice.message {
+            self.message(message, out);
         }
         if let Some(word) = choice.finish_reason.filter(|word| !word.is_empty()) {
-            self.finish = Some(Ending::of(&word));
+            let finish = Ending::meant(&word);
+            // Some say that all is well once more behind the reason.
+            if self.finish.is_none() || !finish.is_good() {
+                self.finish = Some(finish);
+                self.finish_word = Some(word);
+            }
         }
+        match choice.error.filter(|error| says_something(error, false)) {
+            Some(error) => Err(Fault::from_stream(&json!({ "error": error }))),
+            None => Ok(()),
+        }
+    }
+
+    /// The whole message. Behind its pieces it says them once more.
+    fn message(&mut self, mut message: Said, out: &mut Vec<Delta>) {
+        if self.in_pieces {
+            if self.has_content {
+                (message.content, message.refusal) = (None, None);
+            }
+            if self.has_thoughts {
+                (message.reasoning_content, message.reasoning, message.reasoning_details) =
+                    (None, None, None);
+            }
+            if self.calls.any() {
+                message.tool_calls.clear();
+                message.function_call = None;
+            }
+        }
+        self.said(message, out);
     }
 
     fn said(&mut self, said: Said, out: &mut Vec<Delta>) {
-        // Some servers send both names with the same words.
-        let reasoning = said.reasoning_content.filter(|value| !value.is_null()).or(said.reasoning);
-        let mut thinking = words(reasoning.as_ref());
-        if thinking.is_empty() {
-            thinking = words(said.reasoning_details.as_ref());
-        }
+        let thinking = self.reasoning.take(&said);
         if !thinking.is_empty() {
             let before = self.tags.settle();
             self.tell(before, out);
@@ -80,8 +110,11 @@ impl Reply {
         self.content(said.content, out);
         let refusal = words(said.refusal.as_ref());
         if !refusal.is_empty() {
-            (self.has_text, self.refused) = (true, true);
-            out.push(Delta::Text(refusal));
+            (self.has_content, self.refused) = (true, true);
+            self.tell(Some(Piece::Text(refusal)), out);
+        }
+        if [&said.images, &said.audio].into_iter().flatten().any(|data| says_something(data, true)) {
+            self.not_shown(out);
         }
         // llama-cpp-python writes the same call in both forms.
         let old_form = said.function_call.filter(|_| said.tool_calls.is_empty());
@@ -93,6 +126,19 @@ impl Reply {
         }
     }
 
+    fn call(&mut self, call: Call, out: &mut Vec<Delta>) {
+        let before = self.tags.settle();
+        self.tell(before, out);
+        self.calls.take(call, out);
+    }
+
+    fn not_shown(&mut self, out: &mut Vec<Delta>) {
+        if !std::mem::replace(&mut self.unshown, true) {
+            let message = "the model sent a part that is neither text nor a call; it is not shown";
+            out.push(Delta::Notice { code: "part_not_shown".to_owned(), message: message.to_owned() });
+        }
+    }
+
     /// Text, or parts of which some may be thoughts.
     fn content(&mut self, content: Option<Value>, out: &mut Vec<Delta>) {
         match content {
@@ -101,10 +147,14 @@ impl Reply {
                     let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
                     let thought = matches!(kind, "thinking" | "reasoning" | "thought");
                     let text = words(Some(&part));
+                    if text.is_empty() && !thought && !matches!(kind, "" | "text" | "output_text") {
+                        self.not_shown(out);
+                    }
                     self.tell(Some(if thought { Piece::Thought(text) } else { Piece::Text(text) }), out);
                 }
             }
             Some(Value::String(text)) => {
+                self.has_content |= !text.is_empty();
                 for piece in self.tags.push(text) {
                     self.tell(Some(piece), out);
                 }
@@ -116,81 +166,16 @@ impl Reply {
     fn tell(&mut self, piece: Option<Piece>, out: &mut Vec<Delta>) {
         match piece {
             Some(Piece::Text(text)) if !text.is_empty() => {
-                self.has_text = true;
+                (self.has_content, self.has_text) = (true, true);
+                self.calls.settle(out);
                 out.push(Delta::Text(text));
             }
             Some(Piece::Thought(text)) if !text.is_empty() => {
                 self.has_thoughts = true;
+                self.calls.settle(out);
                 out.push(Delta::Thinking(text));
             }
             Some(Piece::Text(_) | Piece::Thought(_)) | None => {}
-        }
-    }
-
-    fn call(&mut self, call: Call, out: &mut Vec<Delta>) {
-        let before = self.tags.settle();
-        self.tell(before, out);
-        let Call { index, id, function, extra_content } = call;
-        let id = match id {
-            // Mistral once wrote the word.
-            Some(Value::String(id)) => Some(id).filter(|id| !id.is_empty() && id != "null"),
-            Some(Value::Number(id)) => Some(id.to_string()),
-            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
-        };
-        let Function { name, arguments } = function.unwrap_or_default();
-        let name = name.filter(|name| !name.is_empty());
-        let piece = argument_text(arguments);
-        let place = self.place(index, id.as_deref(), name.as_deref(), &piece);
-        let number = u32::try_from(place).unwrap_or(u32::MAX);
-        let state = &mut self.calls[place];
-        state.index = state.index.or(index);
-        state.id = state.id.take().or(id);
-        state.extra = state.extra.take().or(extra_content);
-        let begins = state.name.is_none() && name.is_some();
-        state.name = state.name.take().or(name);
-        state.arguments.push_str(&piece);
-        if begins {
-            out.push(start(number, state, &self.names));
-            let waiting = std::mem::take(&mut state.waiting);
-            push_arguments(number, waiting, out);
-        }
-        if state.name.is_some() {
-            push_arguments(number, piece, out);
-        } else {
-            state.waiting.push_str(&piece);
-        }
-    }
-
-    /// The call that a piece belongs to; a new one if it begins one.
-    fn place(&mut self, index: Option<i64>, id: Option<&str>, name: Option<&str>, piece: &str) -> usize {
-        let last = self.calls.len().checked_sub(1);
-        // Of the same number, the last one counts: servers that number every call 0 tell them apart by their ids.
-        let known = match (index, id) {
-            (Some(index), _) => self.calls.iter().rposition(|call| call.index == Some(index)),
-            (None, Some(id)) => self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)),
-            // A name begins a call, unless the last one still waits for its name.
-            (None, None) => last.filter(|last| name.is_none() || self.calls[*last].name.is_none()),
-        };
-        let other = |place: &usize| {
-            let call = &self.calls[*place];
-            let other_name = matches!((call.name.as_deref(), name), (Some(here), Some(name)) if here != name);
-            // Most pieces have no name. Arguments are read only where it matters: they may be long, and their pieces many.
-            let named = |new: bool| name.is_some() && new;
-            let other_id = named(matches!((call.id.as_deref(), id), (Some(here), Some(id)) if here != id));
-            // Servers that make a new id for each piece go on with arguments that are not whole.
-            let goes_on =
-                || !call.arguments.is_empty() && !begins_object(piece) && !is_whole(&call.arguments);
-            // Without ids, a second whole call of the same name and number can only be told by its arguments.
-            let begins = named(id.is_none() && begins_object(piece));
-            other_name || other_id && !goes_on() || begins && is_whole(&call.arguments)
-        };
-        match known.filter(|place| !other(place)) {
-            Some(place) => place,
-            None if index.is_none() && id.is_some() && name.is_none() && last.is_some() => last.unwrap_or(0),
-            None => {
-                self.calls.push(CallState::default());
-                self.calls.len() - 1
-            }
         }
     }
 
@@ -217,24 +202,8 @@ impl Reply {
     }
 }
 
-fn start(index: u32, call: &CallState, names: &Names) -> Delta {
-    Delta::ToolCallStarted {
-        index,
-        // The core gives an id where the server gave none.
-        id: call.id.clone().unwrap_or_default().into(),
-        tool: names.tool(call.name.as_deref().unwrap_or_default()),
-        provider_data: call.extra.as_ref().map(|extra| json!({ "openai": { "extra_content": extra } })),
-    }
-}
-
-fn push_arguments(index: u32, fragment: String, out: &mut Vec<Delta>) {
-    if !fragment.is_empty() {
-        out.push(Delta::ToolCallArguments { index, fragment });
-    }
-}
-
 /// A text, or a list of parts with texts.
-fn words(value: Option<&Value>) -> String {
+pub(super) fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => parts.iter().map(|part| words(Some(part))).collect(),
@@ -246,51 +215,44 @@ fn words(value: Option<&Value>) -> String {
     }
 }
 
-fn begins_object(piece: &str) -> bool {
-    piece.trim_start().starts_with('{')
-}
-
-fn is_whole(arguments: &str) -> bool {
-    serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
-}
-
-fn argument_text(arguments: Option<Value>) -> String {
-    match arguments {
-        Some(Value::String(text)) => text,
-        None | Some(Value::Null) => String::new(),
-        Some(other) => other.to_string(),
-    }
-}
-
 impl Reader for Reply {
-    fn document(&mut self, json: &[u8], out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let chunk: Chunk = match serde_json::from_slice(json) {
-            Ok(chunk) => chunk,
-            // Bytes that are no UTF-8 cost a few characters, not the reply.
-            Err(_) => serde_json::from_str(&String::from_utf8_lossy(json)).map_err(|_| no_answer(json))?,
-        };
-        // Errors without a field of their own: vLLM once, Mistral, FastAPI, LM Studio's `event: error`.
+    fn document(&mut self, json: &[u8], out: &mut Vec<Delta>) -> Result<Taken, Fault> {
+        let Some(chunk) = documents::read::<Chunk>(json) else { return Ok(Taken::NoDocument) };
+        let alone = chunk.choices.is_empty() && chunk.usage.is_none();
+        // Errors without a field of their own: vLLM once, Mistral, FastAPI, LM Studio's `event: error`. Behind a reply
+        // that is over, or beside its counts, such a word is none.
+        let has_words =
+            [&chunk.detail, &chunk.message].into_iter().flatten().any(|words| says_something(words, false));
         let bare = chunk.object.as_ref().is_some_and(|object| object == "error")
-            || (chunk.choices.is_empty() && (chunk.detail.is_some() || chunk.message.is_some()));
-        self.model = chunk.model.or(self.model.take());
+            || (alone && self.finish.is_none() && has_words);
+        if let Some(model) = chunk.model.filter(|_| self.model.is_none()) {
+            self.tags.of_model(&model);
+            self.model = Some(model);
+        }
+        let mut failed = Ok(());
         for choice in chunk.choices {
             // One reply is asked for.
             if choice.index.is_none_or(|index| index == 0) {
-                self.choice(choice, out);
+                failed = failed.and(self.choice(choice, out));
             }
+        }
+        if self.calls.are_too_long() {
+            return Err(too_long());
         }
         self.timings = chunk.timings.unwrap_or(std::mem::take(&mut self.timings));
         if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
             self.usage(usage, out);
         }
         // Last: what came with an error counts too.
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(Fault::from_stream(&json!({ "error": error })));
+        if let Some(error) = chunk.error.filter(|error| says_something(error, alone)) {
+            let whole = documents::read::<Value>(json).filter(|_| !error.is_object() && !error.is_array());
+            return Err(Fault::from_stream(&whole.unwrap_or_else(|| json!({ "error": error }))));
         }
+        failed?;
         if bare {
-            return Err(Fault::from_stream(&serde_json::from_slice(json).unwrap_or_default()));
+            return Err(Fault::from_stream(&documents::read(json).unwrap_or_default()));
         }
-        Ok(())
+        Ok(Taken::Read)
     }
 
     fn is_end_mark(&self, data: &[u8]) -> bool {
@@ -301,46 +263,70 @@ impl Reader for Reply {
         let mut held = Vec::new();
         let rest = self.tags.settle();
         self.tell(rest, &mut held);
-        for (place, call) in self.calls.iter_mut().enumerate() {
-            // A call that never got a name is told all the same: the model hears that there is no such tool.
-            if call.name.is_none() && !call.arguments.is_empty() {
-                let index = u32::try_from(place).unwrap_or(u32::MAX);
-                held.push(start(index, call, &self.names));
-                push_arguments(index, std::mem::take(&mut call.waiting), &mut held);
-            }
+        self.calls.finish(&mut held);
+        if self.calls.any() {
+            held.extend(self.reasoning.as_data().map(Delta::ProviderData));
         }
-        let has_calls = !self.calls.is_empty();
-        let nothing = !self.has_text && !has_calls;
-        let spoken = if has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
-        let empty = Fault::of(FaultKind::Empty);
-        let filtered = Fault::of(FaultKind::Filtered { finish: Ending::ContentFilter });
-        match &self.finish {
-            Some(Ending::ContentFilter) if self.has_text => Verdict::stands(Ok(FinishReason::Filtered), held),
-            Some(Ending::ContentFilter) => Verdict::stands(Err(filtered), Vec::new()),
-            // What came is kept; the error itself stood beside it, or was never told.
-            Some(Ending::Failed) => {
-                Verdict::stands(Err(Fault::of(FaultKind::Overloaded)), held).without_calls()
+        let word = self.finish_word.as_deref().unwrap_or_default();
+        let nothing = !self.has_text && !self.calls.any();
+        let (end, again) = self.ended(nothing, word);
+        let runs_calls = match &end {
+            Ok(FinishReason::Filtered) => {
+                held.push(withheld(if self.refused { "refusal" } else { word }));
+                false
             }
-            Some(Ending::Length | Ending::ModelLength) => Verdict::stands(Ok(FinishReason::Length), held),
-            Some(_) if self.refused => Verdict::stands(Ok(FinishReason::Filtered), held),
-            Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall | Ending::Other(_)) if nothing => {
-                let again = (!self.has_thoughts).then_some(empty);
-                Verdict { again, ..Verdict::stands(Ok(FinishReason::Stop), held) }
+            Ok(FinishReason::Stop) if matches!(self.finish, Some(Ending::Other(_))) => {
+                held.push(unknown_end(word));
+                true
             }
-            Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall | Ending::Other(_)) => {
-                Verdict::stands(Ok(spoken), held)
-            }
-            None if nothing => Verdict { again: Some(empty.clone()), ..Verdict::stands(Err(empty), held) },
-            // Servers that give no reason close properly at least.
-            None if self.done => Verdict::stands(Ok(spoken), held),
-            None => {
-                let why = "it ended without a reason".to_owned();
-                Verdict::stands(Err(Fault::of(FaultKind::Broken { why })), held).without_calls()
-            }
-        }
+            Ok(_) => true,
+            Err(_) => false,
+        };
+        let verdict = Verdict { again, ..Verdict::stands(end, held) };
+        if runs_calls { verdict } else { verdict.without_calls() }
     }
 
     fn end_mark(&mut self) {
         self.done = true;
+    }
+}
+
+impl Reply {
+    /// What the end means: the outcome, and why it may be worth asking once more.
+    fn ended(&self, nothing: bool, word: &str) -> (Result<FinishReason, Fault>, Option<Fault>) {
+        let spoken = if self.calls.any() { FinishReason::ToolCalls } else { FinishReason::Stop };
+        let empty = || Fault::of(FaultKind::Empty);
+        match &self.finish {
+            Some(Ending::ContentFilter) if self.has_text => (Ok(FinishReason::Filtered), None),
+            Some(Ending::ContentFilter) => {
+                (Err(Fault::of(FaultKind::Filtered { finish: Ending::ContentFilter })), None)
+            }
+            // What came is kept; the error itself stood beside it, or was never told.
+            Some(Ending::Failed) => {
+                let fault = Fault::of(FaultKind::Overloaded);
+                (Err(fault.clone()), nothing.then_some(fault))
+            }
+            Some(Ending::Length | Ending::ModelLength) => (Ok(FinishReason::Length), None),
+            Some(_) if self.refused => (Ok(FinishReason::Filtered), None),
+            // Nobody knows whether the calls of such a reply are to run.
+            Some(Ending::Other(_)) if nothing || self.calls.any() => {
+                let fault = Fault::of(FaultKind::UnknownEnd { word: word.to_owned() });
+                (Err(fault), nothing.then(empty))
+            }
+            // A part that can't be shown is an answer all the same.
+            Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall) if nothing && !self.unshown => {
+                (Err(empty()), Some(empty()))
+            }
+            Some(Ending::Stop | Ending::ToolCalls | Ending::FunctionCall | Ending::Other(_)) => {
+                (Ok(spoken), None)
+            }
+            None if nothing && !self.unshown => (Err(empty()), Some(empty())),
+            // Servers that give no reason close properly at least.
+            None if self.done => (Ok(spoken), None),
+            None => {
+                let why = "it ended without a reason".to_owned();
+                (Err(Fault::of(FaultKind::Broken { why })), None)
+            }
+        }
     }
 }

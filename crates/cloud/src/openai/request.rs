@@ -9,6 +9,7 @@ use lectern_core::{
 use serde_json::{Map, Value, json};
 
 use super::OpenAiOptions;
+use super::reasoning::put_back;
 use crate::fault::{Fault, FaultKind};
 use crate::gemini::decimal;
 use crate::names::{Alphabet, Names};
@@ -22,11 +23,12 @@ pub(super) fn prepare(
     request: &ChatRequest,
     model: &str,
     options: &OpenAiOptions,
+    origin: &str,
 ) -> Result<Prepared, Fault> {
     let names = Names::new(Alphabet::OpenAi, &request.tools, &request.messages);
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
-    body.insert("messages".to_owned(), Value::Array(messages(request, &names, options)));
+    body.insert("messages".to_owned(), Value::Array(messages(request, &names, options, origin)));
     body.insert("stream".to_owned(), json!(true));
     if options.stream_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
@@ -132,7 +134,7 @@ fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
     }
 }
 
-fn messages(request: &ChatRequest, names: &Names, options: &OpenAiOptions) -> Vec<Value> {
+fn messages(request: &ChatRequest, names: &Names, options: &OpenAiOptions, origin: &str) -> Vec<Value> {
     let mut out = Vec::new();
     if let Some(system) = request.system.as_deref().filter(|system| !system.trim().is_empty()) {
         out.push(json!({ "role": "system", "content": system }));
@@ -150,7 +152,14 @@ fn messages(request: &ChatRequest, names: &Names, options: &OpenAiOptions) -> Ve
             Message::User(user) => {
                 out.push(json!({"role": "user", "content": user_content(user, tail.filter(|_| Some(place) == last_user))}));
             }
-            Message::Assistant(said) => out.push(assistant(said, names)),
+            Message::Assistant(said) => {
+                let mut message = assistant(said, names);
+                // The thoughts of the turn that runs; those of earlier ones are of no use any more.
+                if last_user.is_none_or(|last| place > last) {
+                    put_back(&mut message, said, origin);
+                }
+                out.push(message);
+            }
             Message::Tool(result) => {
                 out.push(json!({"role": "tool", "tool_call_id": result.call.as_str(), "content": result_text(result)}));
                 if options.images {
@@ -251,9 +260,15 @@ fn call_of(call: &ToolCall, names: &Names) -> Value {
 }
 
 fn result_text(result: &ToolResult) -> String {
-    let text = result.text();
-    match &result.structured {
-        Some(structured) if text.is_empty() => structured.to_string(),
-        Some(_) | None => text,
+    let mut text = result.text();
+    if let Some(structured) = result.structured.as_ref().filter(|_| text.is_empty()) {
+        text = structured.to_string();
     }
+    // What can't be sent is said, so that the model does not take the result for an empty one.
+    if result.content.iter().any(|content| matches!(content, Content::Audio(_))) {
+        let line_break = if text.is_empty() { "" } else { "\n" };
+        text.push_str(line_break);
+        text.push_str("[a sound, which can't be sent to this model]");
+    }
+    text
 }

@@ -1,10 +1,15 @@
 //! Takes thoughts out of a text that begins with `<think>`, as servers send it that do not know the model's form.
 //!
-//! Invariant: pure. Only a reply that begins with the tag is touched, and nothing of it is lost but the tags and the
-//! blanks behind them.
+//! The templates of some models (DeepSeek R1, QwQ) open the thoughts themselves: their replies have the closing tag alone.
+//! Text that was told can't be taken back, so the beginning of such a model's reply is kept until the tag comes.
+//!
+//! Invariant: pure. Only a reply that begins with the tag, or has the closing one alone, is touched, and nothing of it is
+//! lost but the tags and the blanks behind them.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+/// Bytes that are kept until a closing tag comes.
+const KEPT: usize = 1 << 20;
 
 /// Text or thoughts.
 #[derive(Debug, PartialEq)]
@@ -17,8 +22,10 @@ pub(super) enum Said {
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     place: Place,
-    /// What may become a tag.
+    /// What may become a tag, or thoughts.
     kept: String,
+    /// The model's template opens the thoughts.
+    opened: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,6 +39,13 @@ enum Place {
 }
 
 impl Splitter {
+    /// The reply is one of this model.
+    pub(super) fn of_model(&mut self, name: &str) {
+        let name = name.to_ascii_lowercase();
+        let names = ["deepseek-r1", "deepseek_r1", "r1-distill", "qwq", "-thinking"];
+        self.opened = names.iter().any(|part| name.contains(part));
+    }
+
     /// Reads on.
     pub(super) fn push(&mut self, text: String) -> Vec<Said> {
         if self.place == Place::Text {
@@ -75,6 +89,14 @@ impl Splitter {
         if OPEN.starts_with(text) {
             return None;
         }
+        let closes = text.split_once(CLOSE).is_some_and(|(before, _)| !before.contains(OPEN));
+        if closes {
+            self.place = Place::Thoughts;
+            return None;
+        }
+        if self.opened && self.kept.len() < KEPT {
+            return None;
+        }
         self.place = Place::Text;
         said(Said::Text, std::mem::take(&mut self.kept))
     }
@@ -110,7 +132,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str, size: usize) -> (String, String) {
-        let mut splitter = Splitter::default();
+        read_with(Splitter::default(), text, size)
+    }
+
+    fn read_with(mut splitter: Splitter, text: &str, size: usize) -> (String, String) {
         let chars: Vec<char> = text.chars().collect();
         let mut all: Vec<Said> =
             chars.chunks(size).flat_map(|piece| splitter.push(piece.iter().collect())).collect();
@@ -141,6 +166,27 @@ mod tests {
                 assert_eq!(read(text, size), (thoughts.to_owned(), words.to_owned()), "{text} in {size}");
             }
         }
+    }
+
+    #[test]
+    fn a_closing_tag_alone_ends_thoughts_that_the_template_opened() {
+        for (text, thoughts, words) in [
+            ("Hm, two.</think>\n\nTwo.", "Hm, two.", "Two."),
+            ("Two.", "", "Two."),
+            ("<think>Hm.</think>Two.", "Hm.", "Two."),
+        ] {
+            for size in 1..=text.chars().count() {
+                let mut splitter = Splitter::default();
+                splitter.of_model("DeepSeek-R1-Distill-Qwen-7B");
+                assert_eq!(
+                    read_with(splitter, text, size),
+                    (thoughts.to_owned(), words.to_owned()),
+                    "{text} in {size}"
+                );
+            }
+        }
+        // In one piece it can be told of every model.
+        assert_eq!(read("Hm.</think>Two.", 99), ("Hm.".to_owned(), "Two.".to_owned()));
     }
 
     #[test]

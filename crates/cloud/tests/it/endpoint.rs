@@ -204,9 +204,26 @@ async fn a_stall_ends_by_the_limit_and_is_told_as_what_it_is() {
     let error = error_of(&deltas);
     assert_eq!(error.code, ModelErrorCode::Incomplete);
     assert_eq!(error.detail.unwrap()["kind"], "timed_out");
-    let nothing = Answer { status: 200, headers: Vec::new(), pieces: vec![Piece::Stall] };
-    let server = Server::script(vec![nothing, good()]).await;
+    // Something came, and nothing that could be shown: it is asked for once more.
+    let ping = Answer::of(200, "text/event-stream", ": ping\n\n").then(Piece::Stall);
+    let server = Server::script(vec![ping, good()]).await;
     assert_eq!(text_of(&all(&developer(&server.url(), limits), ask("hi")).await), "Hello world");
+}
+
+#[tokio::test]
+async fn a_server_that_has_not_begun_is_waited_for_and_not_given_the_prompt_again() {
+    let headers = Answer { status: 200, headers: Vec::new(), pieces: vec![] };
+    let slow = headers.clone().then(Piece::Pause(Duration::from_secs(4)));
+    let slow = good().pieces.into_iter().fold(slow, Answer::then);
+    let server = Server::script(vec![slow]).await;
+    let patient = Limits { read: Duration::from_secs(2), ..limits() };
+    assert_eq!(text_of(&all(&developer(&server.url(), patient), ask("hi")).await), "Hello world");
+
+    let short = Limits { first_byte: Duration::from_millis(300), ..limits() };
+    let server = Server::script(vec![headers.then(Piece::Stall), good()]).await;
+    let error = error_of(&all(&developer(&server.url(), short), ask("hi")).await);
+    assert_eq!((error.code, server.seen().len()), (ModelErrorCode::Unreachable, 1));
+    assert_eq!(error.detail.unwrap()["stage"], "waiting");
 }
 
 #[tokio::test]
@@ -301,6 +318,21 @@ async fn a_wrong_model_is_told_with_names_that_are_like_it() {
     let error = error_of(&all(&developer(&server.url(), limits()), ask("hi")).await);
     assert_eq!(error.code, ModelErrorCode::ModelNotFound);
     assert!(error.hint.unwrap().contains("gemini-3.5-flash"));
+}
+
+#[tokio::test]
+async fn a_list_on_several_pages_is_read_to_its_end() {
+    let server = Server::start(std::sync::Arc::new(|seen| {
+        let model = |name: &str| json!({"name": name, "supportedGenerationMethods": ["generateContent"]});
+        match seen.query.rsplit_once("pageToken=").map(|(_, token)| token) {
+            None => Answer::json(200, &json!({"models": [model("models/a")], "nextPageToken": "p/2"})),
+            Some("p%2F2") => Answer::json(200, &json!({"models": [model("models/b"), model("models/a")]})),
+            Some(other) => google_error(400, "INVALID_ARGUMENT", other),
+        }
+    }))
+    .await;
+    let listed = developer(&server.url(), limits()).models().await.unwrap();
+    assert_eq!(listed.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[tokio::test]

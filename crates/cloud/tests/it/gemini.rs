@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
+
 use lectern_cloud::gemini::{Dialect, Loss, reduce};
 use lectern_cloud::{Credentials, Endpoint, GeminiConfig, GeminiModel, GeminiOptions, Limits};
 use lectern_core::testing::{Behaviour, ScriptedTools};
 use lectern_core::{
-    Actor, AnswerForm, Blob, ChatRequest, Delta, EarlierTurns, EventKind, ExposurePolicy, FinishReason,
-    Message, Part, PermissionBook, Policy, Sampling, Store, ThinkingOptions, ToolChoice, ToolMode,
-    ToolOutcome, ToolResult, ToolSet, TurnInput, TurnOutcome, Turns, UserMessage,
+    Actor, AnswerForm, Blob, ChatModel, ChatRequest, Delta, EarlierTurns, EventKind, ExposurePolicy,
+    FinishReason, Message, Part, PermissionBook, Policy, Sampling, Store, ThinkingOptions, ToolChoice,
+    ToolMode, ToolOutcome, ToolResult, ToolSet, TurnInput, TurnOutcome, Turns, UserMessage,
 };
 use lectern_fake_provider::rules::{self, SENTINEL};
 use lectern_fake_provider::vertex::{Step, Vertex};
@@ -81,6 +83,23 @@ fn what_is_not_set_is_not_sent() {
             "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
         })
     );
+}
+
+#[test]
+fn a_model_of_another_family_is_not_told_to_think() {
+    for (name, thoughts) in [("gemma-3-27b-it", false), ("learnlm-2", false), ("gemini-flash-latest", true)] {
+        let mut config = config("http://127.0.0.1:9", Endpoint::Developer, Credentials::None, limits());
+        config.model = name.to_owned();
+        let body = |config: GeminiConfig| GeminiModel::new(config).unwrap().body(&ask("hi")).unwrap();
+        let sent = body(config.clone());
+        assert_eq!(
+            sent.pointer("/generationConfig/thinkingConfig/includeThoughts").is_some(),
+            thoughts,
+            "{name}"
+        );
+        config.options.thoughts = Some(true);
+        assert_eq!(body(config)["generationConfig"]["thinkingConfig"]["includeThoughts"], true, "{name}");
+    }
 }
 
 #[test]
@@ -278,6 +297,19 @@ fn the_history_of_another_model_goes_with_the_sentinel() {
     );
 }
 
+#[test]
+fn a_sound_that_a_tool_returns_goes_beside_its_response() {
+    let sound = Blob { mime: "audio/wav".to_owned(), base64: "QUJD".to_owned() };
+    let made = call("1", "hear", json!({}));
+    let mut result = ToolResult::of(&made, ToolOutcome::Succeeded, "a bird");
+    result.content.push(lectern_core::Content::Audio(sound));
+    let messages = vec![user("hear"), says(vec![Part::ToolCall(made)], "other"), Message::Tool(result)];
+    let sent = body(&ChatRequest { messages, ..ChatRequest::default() });
+    rules::check(&sent, &[], &[]).unwrap();
+    let inline = json!({"inlineData": {"mimeType": "audio/wav", "data": "QUJD"}});
+    assert_eq!(sent["contents"][2]["parts"][1], inline);
+}
+
 #[tokio::test]
 async fn thoughts_are_apart_and_tokens_are_counted() {
     let chunk = json!({
@@ -442,4 +474,51 @@ async fn the_strict_server_refuses_what_is_bent() {
     let mut bare = good.clone();
     bare["contents"][1]["parts"][0].as_object_mut().unwrap().remove("thoughtSignature");
     assert!(rules::check(&bare, &[], &[]).is_err());
+}
+
+#[test]
+fn the_rules_know_every_field_and_every_keyword() {
+    let parameters = json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}});
+    let good = json!({
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "generationConfig": {"temperature": 0.5, "thinkingConfig": {"includeThoughts": true}},
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": parameters}]}],
+    });
+    assert_eq!(rules::check(&good, &[], &[]), Ok(()));
+    let schema = "/tools/0/functionDeclarations/0/parameters";
+    for (place, value) in [
+        (
+            schema.to_owned(),
+            json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}, "$schema": "x"}),
+        ),
+        (format!("{schema}/properties/a"), json!({"oneOf": [{"type": "STRING"}]})),
+        (format!("{schema}/properties/a"), json!({"type": ["STRING", "NULL"]})),
+        (format!("{schema}/properties/a"), json!({"type": "STRING", "const": "x"})),
+        ("/contents/0/parts/0".to_owned(), json!({"text": "hi", "cacheControl": {}})),
+        ("/contents/0".to_owned(), json!({"role": "user", "parts": [{"text": "hi"}], "name": "x"})),
+        ("/generationConfig".to_owned(), json!({"minP": 0.1})),
+        ("/generationConfig/thinkingConfig".to_owned(), json!({"thinkingBudget": 1, "thinkingLevel": "LOW"})),
+    ] {
+        let mut bent = good.clone();
+        *bent.pointer_mut(&place).unwrap() = value;
+        assert!(rules::check(&bent, &[], &[]).is_err(), "{bent}");
+    }
+}
+
+/// Who answers before the stream is read to its end is refused, as the real one does.
+#[tokio::test]
+async fn the_strict_server_sees_a_stream_that_was_not_drained() {
+    let mut step = Step::default();
+    // More than any buffer between the two takes.
+    for _ in 0..400 {
+        step = step.thinks(&"hm ".repeat(20_000));
+    }
+    let fake = Vertex::start(vec![step, Step::says(&["too early"])]).await;
+    let model = vertex(&fake.server.url(), Credentials::Tokens(bearer(&fake)), limits());
+    let mut first = model.stream(ask("hi"), Default::default());
+    assert!(first.next().await.is_some());
+    let deltas = all(&model, ask("and?")).await;
+    assert_eq!(error_of(&deltas).code, lectern_core::ModelErrorCode::BadRequest);
+    assert!(fake.refusals()[0].contains("not read to its end"), "{:?}", fake.refusals());
+    drop(first);
 }

@@ -5,6 +5,7 @@ mod endpoint;
 mod garbage;
 mod gemini;
 mod google;
+mod odd;
 mod openai;
 mod recorded;
 mod support;

@@ -3,8 +3,8 @@
 use lectern_cloud::decode::Decoded;
 use lectern_cloud::{Credentials, OpenAiConfig, OpenAiModel, OpenAiOptions, Provider, recorded};
 use lectern_core::{
-    AnswerForm, Blob, ChatRequest, Content, Delta, FinishReason, Message, ModelErrorCode, Part, Sampling,
-    ToolChoice, ToolOutcome, ToolResult, UserMessage,
+    AnswerForm, AssistantMessage, Blob, ChatRequest, Content, Delta, FinishReason, Message, ModelErrorCode,
+    Part, Sampling, Thinking, ToolChoice, ToolOutcome, ToolResult, UserMessage,
 };
 use lectern_fake_provider::{Answer, Piece, Server};
 use serde_json::{Value, json};
@@ -147,6 +147,7 @@ fn ends_are_what_they_are() {
     assert_eq!(end("content_filter"), "filtered");
     assert_eq!(end("eos"), "stop");
     assert_eq!(read(&[delta(json!({}), Some("content_filter"))]).outcome, "blocked");
+    assert_eq!(read(&[delta(json!({}), Some("stop"))]).outcome, "empty_answer");
     // [DONE] without a reason is an end, nothing at all is none.
     assert_eq!(read(&[text()]).outcome, "stop");
     assert_eq!(recorded(Provider::OpenAi, &stream(&[text()], ""), 0).outcome, "provider");
@@ -241,6 +242,65 @@ async fn a_request_has_what_was_set_and_history_in_its_order() {
             "temperature": 0.1, "max_tokens": 9, "top_k": 5,
         })
     );
+}
+
+/// A turn of two steps at an endpoint whose first reply is this delta and a call; gives the second request's message of
+/// the model.
+async fn second_step(thoughts: Value, other_model: bool) -> Value {
+    let mut first =
+        json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]});
+    first.as_object_mut().unwrap().extend(thoughts.as_object().unwrap().clone());
+    let body = stream(&[delta(first, Some("tool_calls"))], "data: [DONE]\n\n");
+    let answer = Answer::of(200, "text/event-stream", body);
+    let server = Server::script(vec![answer.clone(), answer]).await;
+    let asked = |name: &str| {
+        let base = url::Url::parse(&server.url()).unwrap();
+        let options = OpenAiOptions::of(&base);
+        let credentials = Credentials::None;
+        let (info, model, limits) = (info("m"), name.to_owned(), limits());
+        OpenAiModel::new(OpenAiConfig { info, model, base, credentials, options, limits }).unwrap()
+    };
+    let deltas = all(&asked("one"), ask("hi")).await;
+    let mut message = AssistantMessage::default();
+    for said in deltas {
+        match said.unwrap() {
+            Delta::Thinking(text) => {
+                message.parts.push(Part::Thinking(Thinking { text, provider_data: None }))
+            }
+            Delta::ToolCallStarted { .. } => message.parts.push(Part::ToolCall(call("c", "f", json!({})))),
+            Delta::ProviderData(data) => message.provider_data = Some(data),
+            _ => {}
+        }
+    }
+    let result = ToolResult::of(&call("c", "f", json!({})), ToolOutcome::Succeeded, "ok");
+    let messages = vec![user("hi"), Message::Assistant(message), Message::Tool(result)];
+    let request = ChatRequest { messages: messages.clone(), ..ChatRequest::default() };
+    all(&asked(if other_model { "two" } else { "one" }), request).await;
+    // In the next turn they are of no use any more.
+    let later = [messages, vec![says(vec![Part::Text { text: "Done.".into() }], "m"), user("and?")]].concat();
+    all(&asked("one"), ChatRequest { messages: later, ..ChatRequest::default() }).await;
+    let seen = server.seen();
+    let third = &seen[2].json()["messages"][1];
+    assert!(third.get("reasoning_content").is_none() && third.get("reasoning_details").is_none(), "{third}");
+    seen[1].json()["messages"][1].clone()
+}
+
+#[tokio::test]
+async fn thoughts_go_back_to_where_they_came_from_within_the_turn() {
+    let bare = second_step(json!({}), false).await;
+    let mut keys: Vec<_> = bare.as_object().unwrap().keys().cloned().collect();
+    keys.sort();
+    assert_eq!(keys, ["content", "role", "tool_calls"]);
+    for field in ["reasoning_content", "reasoning"] {
+        let sent = second_step(json!({field: "Two cities."}), false).await;
+        assert_eq!(sent[field], "Two cities.");
+        assert_eq!(sent.as_object().unwrap().len(), 4, "{sent}");
+        assert_eq!(second_step(json!({field: "Two cities."}), true).await, bare);
+    }
+    let details = json!([{"type": "reasoning.text", "text": "Two", "index": 0, "signature": "c2ln"},
+        {"type": "reasoning.encrypted", "data": "QUJD", "index": 1}]);
+    let sent = second_step(json!({"reasoning": "Two", "reasoning_details": details}), false).await;
+    assert_eq!((&sent["reasoning_details"], &sent["reasoning"]), (&details, &json!("Two")));
 }
 
 #[tokio::test]

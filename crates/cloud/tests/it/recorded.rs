@@ -84,7 +84,7 @@ fn a_blocked_prompt_and_a_withheld_answer_are_what_they_are() {
     assert_eq!(outcome("streaming-failure-prompt-blocked-safety.txt"), "blocked");
     assert_eq!(outcome("unary-failure-finish-reason-safety-no-content"), "blocked");
     assert_eq!(outcome("vertexai/streaming-failure-finish-reason-safety"), "filtered");
-    assert_eq!(outcome("streaming-failure-empty-content"), "provider");
+    assert_eq!(outcome("streaming-failure-empty-content"), "empty_answer");
     assert_eq!(outcome("streaming-success-quotes-escaped"), "provider");
     assert_eq!(outcome("stream-malformed-function-call"), "malformed_call");
     assert_eq!(outcome("stream-calls-spread-over-chunks"), "tool_calls");

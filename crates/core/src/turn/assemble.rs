@@ -4,11 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use crate::event::EventKind;
 use crate::ids::{ModelId, ToolCallId, ToolName};
-use crate::message::{AssistantMessage, JsonObject, Opaque, Part, Thinking, ToolCall};
+use crate::message::{AssistantMessage, JsonObject, Opaque, Part, Thinking, ToolCall, arguments_of};
 use crate::model::{Delta, FinishReason, Usage};
 
 /// Longest id of a provider that is kept as it is.
@@ -155,7 +153,9 @@ impl Assembler {
         !self.pieces.is_empty()
     }
 
-    /// The whole message.
+    /// The whole message. Calls of a reply of which a filter took a part are left out: they were withheld too. A call at
+    /// which the limit of tokens was reached before its arguments began can't be told from one without arguments: it is
+    /// one that can't be read.
     pub fn whole(&self) -> AssistantMessage {
         self.message(false)
     }
@@ -166,12 +166,15 @@ impl Assembler {
     }
 
     fn message(&self, incomplete: bool) -> AssistantMessage {
-        let parts = self.pieces.iter().filter_map(|piece| match piece {
+        let calls_count = !incomplete && self.finish != Some(FinishReason::Filtered);
+        let last = self.pieces.len().saturating_sub(1);
+        let is_cut = |at: usize| at == last && self.finish == Some(FinishReason::Length);
+        let parts = self.pieces.iter().enumerate().filter_map(|(at, piece)| match piece {
             Piece::Text(text) => Some(Part::Text { text: text.clone() }),
             Piece::Thinking(text) => {
                 Some(Part::Thinking(Thinking { text: text.clone(), provider_data: None }))
             }
-            Piece::Call(call) => (!incomplete).then(|| Part::ToolCall(call.finish())),
+            Piece::Call(call) => calls_count.then(|| Part::ToolCall(call.finish(is_cut(at)))),
         });
         AssistantMessage {
             parts: parts.collect(),
@@ -183,8 +186,9 @@ impl Assembler {
 }
 
 impl CallDraft {
-    fn finish(&self) -> ToolCall {
-        let (arguments, malformed) = match parse_arguments(&self.arguments) {
+    fn finish(&self, cut: bool) -> ToolCall {
+        let whole = !(cut && self.arguments.trim().is_empty());
+        let (arguments, malformed) = match arguments_of(&self.arguments).filter(|_| whole) {
             Some(arguments) => (arguments, None),
             None => (JsonObject::new(), Some(self.arguments.clone())),
         };
@@ -195,18 +199,6 @@ impl CallDraft {
             malformed,
             provider_data: self.provider_data.clone(),
         }
-    }
-}
-
-/// Models write nothing, or null, for tools without arguments.
-fn parse_arguments(text: &str) -> Option<JsonObject> {
-    if text.trim().is_empty() {
-        return Some(JsonObject::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) => Some(arguments),
-        Ok(Value::Null) => Some(JsonObject::new()),
-        Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) | Err(_) => None,
     }
 }
 

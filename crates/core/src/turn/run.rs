@@ -15,12 +15,13 @@ use super::exposing::{Exposing, offer};
 use super::handle::Questions;
 use super::journal::{Journal, store_error};
 use super::repeats::Repeats;
-use super::step::{OpenStep, stream_step};
+use super::step::{OpenStep, Reply, cut_before_answer, stream_step};
 use super::{Place, TurnInput};
 use crate::event::{Event, EventKind, TurnError, TurnErrorCode, TurnOutcome};
 use crate::exposure::ExposureReason;
 use crate::fit::shorten::Cuts;
 use crate::ids::ToolCallId;
+use crate::model::{FinishReason, ModelErrorCode};
 use crate::store::{StoreError, StoredSummary, TurnKey};
 
 /// A turn that runs.
@@ -78,11 +79,16 @@ impl Turn {
         }
     }
 
+    /// What came of a reply that broke off is kept.
+    fn close_step(&mut self, outcome: &TurnOutcome) {
+        if let Some(step) = self.open_step.take() {
+            step.close(&self.journal, outcome);
+        }
+    }
+
     /// Settles what is open and tells the outcome; only the first one counts.
     fn end(&mut self, outcome: TurnOutcome) {
-        if let Some(step) = self.open_step.take() {
-            step.close(&self.journal, &outcome);
-        }
+        self.close_step(&outcome);
         self.journal.finish(outcome, || self.place.leave());
     }
 }
@@ -100,7 +106,18 @@ async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
     for step in 0..turn.input.max_steps {
         let offer = offer(turn).await?;
         let forced = offer.is_forced();
-        let reply = stream_step(turn, step, offer).await?;
+        let may_ask_again = !asked_again && step + 1 < turn.input.max_steps && turn.repeats.any();
+        let reply = match stream_step(turn, step, offer).await {
+            Ok(reply) => reply,
+            // Some providers tell an empty answer as an error.
+            Err(error) if may_ask_again && error.code == EMPTY => {
+                turn.close_step(&TurnOutcome::Failed { error });
+                asked_again = true;
+                ask_again(turn);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         if reply.message.has_tool_calls() {
             ahead::of_answer(turn).await;
         }
@@ -115,20 +132,34 @@ async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
             watch_circles(turn);
             continue;
         }
-        let may_ask_again = !asked_again && step + 1 < turn.input.max_steps && turn.repeats.any();
         if !(may_ask_again && reply.message.says_nothing()) {
-            if reply.tools.is_empty() {
-                ahead::of_question(turn);
-            }
-            return Ok(TurnOutcome::Completed);
+            return completed(turn, &reply);
         }
         asked_again = true;
-        turn.input.thinking.enabled = turn.input.thinking.enabled.and(Some(false));
-        turn.exposing.end_tools(ExposureReason::EmptyAnswer);
-        let message = "the model answered nothing after its tools; it is asked once more without them";
-        turn.journal.tell(EventKind::Notice { code: "empty_answer".to_owned(), message: message.to_owned() });
+        ask_again(turn);
     }
     Ok(TurnOutcome::StepLimit)
+}
+
+const EMPTY: TurnErrorCode = TurnErrorCode::Model(ModelErrorCode::EmptyAnswer);
+
+/// The model asks for no tool any more.
+fn completed(turn: &mut Turn, reply: &Reply) -> Result<TurnOutcome, TurnError> {
+    if reply.finish == FinishReason::Length && reply.message.says_nothing() {
+        return Err(cut_before_answer());
+    }
+    if reply.tools.is_empty() {
+        ahead::of_question(turn);
+    }
+    Ok(TurnOutcome::Completed)
+}
+
+/// A model that says nothing after its tools is asked once more, without them.
+fn ask_again(turn: &mut Turn) {
+    turn.input.thinking.enabled = turn.input.thinking.enabled.and(Some(false));
+    turn.exposing.end_tools(ExposureReason::EmptyAnswer);
+    let message = "the model answered nothing after its tools; it is asked once more without them";
+    turn.journal.tell(EventKind::Notice { code: "empty_answer".to_owned(), message: message.to_owned() });
 }
 
 /// What earlier turns left that this one goes on with.

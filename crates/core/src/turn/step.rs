@@ -31,6 +31,7 @@ const DRAFT_BYTES: usize = 2_048;
 pub(super) struct Reply {
     pub message: AssistantMessage,
     pub tools: Vec<ToolSpec>,
+    pub finish: FinishReason,
 }
 
 /// A step whose reply is streaming.
@@ -59,8 +60,8 @@ pub(super) async fn stream_step(turn: &mut Turn, step: u32, offer: Offer) -> Res
     let stream = turn.input.model.stream(request, turn.cancel.clone());
     drain(turn, stream).await?;
     let Some(open) = turn.open_step.take() else { return Err(no_finish()) };
-    let message = open.finish(turn)?;
-    Ok(Reply { message, tools })
+    let (message, finish) = open.finish(turn)?;
+    Ok(Reply { message, tools, finish })
 }
 
 fn settings(turn: &Turn, request: &ChatRequest) -> StepSettings {
@@ -148,7 +149,7 @@ impl OpenStep {
     }
 
     /// The stream ended by itself or by cancel.
-    fn finish(self, turn: &mut Turn) -> Result<AssistantMessage, TurnError> {
+    fn finish(self, turn: &mut Turn) -> Result<(AssistantMessage, FinishReason), TurnError> {
         let (message, finish, error) = match self.reply.finish {
             Some(FinishReason::Cancelled) => (self.reply.partial(), FinishReason::Cancelled, None),
             Some(FinishReason::Failed) => (self.reply.partial(), FinishReason::Failed, Some(no_finish())),
@@ -162,7 +163,7 @@ impl OpenStep {
             None => (self.reply.partial(), FinishReason::Failed, Some(no_finish())),
         };
         turn.journal.finish_step(self.step, message.clone(), finish, self.stats())?;
-        error.map_or(Ok(message), Err)
+        error.map_or(Ok((message, finish)), Err)
     }
 
     /// The turn ends in the middle of the reply: what is there is kept.
@@ -192,6 +193,16 @@ fn model_error(error: ModelError) -> TurnError {
         message: error.message,
         hint: error.hint,
         detail: error.detail,
+    }
+}
+
+/// The limit of tokens left nothing but thoughts.
+pub(super) fn cut_before_answer() -> TurnError {
+    TurnError {
+        code: TurnErrorCode::Model(ModelErrorCode::EmptyAnswer),
+        message: "the limit of tokens was reached before the answer began".to_owned(),
+        hint: Some("Allow longer answers, or let the model think less.".to_owned()),
+        detail: None,
     }
 }
 

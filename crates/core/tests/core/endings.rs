@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lectern_core::testing::{Beat, Behaviour, ScriptedTools, calls, fails, says, tool};
 use lectern_core::{
-    Delta, EventKind, Message, ModelErrorCode, PermissionAnswer, StartError, ToolMode, ToolOutcome,
-    TurnErrorCode, TurnOutcome,
+    Delta, EventKind, FinishReason, Message, ModelErrorCode, PermissionAnswer, StartError, ToolMode,
+    ToolOutcome, TurnErrorCode, TurnOutcome,
 };
 use serde_json::json;
 
@@ -173,6 +173,72 @@ async fn no_tools_are_offered_when_they_are_off() {
     assert!(app.model.requests()[0].tools.is_empty());
     assert_eq!(app.results()[0].outcome, ToolOutcome::Failed);
     assert!(app.tools.calls().is_empty());
+}
+
+/// A reply that ends in another way.
+fn ending(mut reply: Vec<Beat>, finish: FinishReason) -> Vec<Beat> {
+    reply.pop();
+    reply.push(Beat::Delta(Delta::Finished(finish)));
+    reply
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_reply_that_was_withheld_never_run() {
+    let mut reply = ending(calls("read", json!({"path": "A.md"})), FinishReason::Filtered);
+    reply.insert(0, text("Let me see."));
+    let tools = ScriptedTools::new().with(tool("read", true), Behaviour::Answers("text"));
+    let app = App::start([reply, says("never asked for")], tools);
+    assert_eq!(app.ask("go").await, TurnOutcome::Completed);
+    assert!(app.tools.calls().is_empty());
+    assert_eq!(app.model.requests().len(), 1);
+    assert_eq!(last_answer(&app), ("Let me see.".to_owned(), false));
+    let Some(Message::Assistant(message)) = app.messages().pop() else { panic!() };
+    assert!(!message.has_tool_calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_limit_of_tokens_only_whole_calls_run() {
+    let begun = |fragment: &str| {
+        let id = "c".into();
+        let started = Delta::ToolCallStarted { index: 0, id, tool: "read".into(), provider_data: None };
+        let arguments = Delta::ToolCallArguments { index: 0, fragment: fragment.to_owned() };
+        [started, arguments, Delta::Finished(FinishReason::Length)].map(Beat::Delta).to_vec()
+    };
+    for (fragment, runs) in [("", 0), ("{\"path\": \"A", 0), ("{}", 1), ("{\"path\": \"A.md\"}", 1)] {
+        let tools = ScriptedTools::new().with(tool("read", true), Behaviour::Answers("text"));
+        let app = App::start([begun(fragment), says("Done.")], tools);
+        assert_eq!(app.ask("go").await, TurnOutcome::Completed);
+        assert_eq!(app.tools.calls().len(), runs, "{fragment}");
+        assert_eq!(app.results().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn thoughts_that_met_the_limit_of_tokens_are_no_answer() {
+    let thoughts = vec![
+        Beat::Delta(Delta::Thinking("Hm".to_owned())),
+        Beat::Delta(Delta::Finished(FinishReason::Length)),
+    ];
+    let app = App::start([thoughts], ScriptedTools::new());
+    let outcome = app.ask("go").await;
+    assert_eq!(failed(&outcome), TurnErrorCode::Model(ModelErrorCode::EmptyAnswer));
+    let TurnOutcome::Failed { error } = outcome else { panic!() };
+    assert!(error.hint.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_that_comes_as_an_error_is_asked_for_once_more_after_tools() {
+    let empty = || fails(ModelErrorCode::EmptyAnswer, "nothing");
+    let tools = || ScriptedTools::new().with(tool("read", true), Behaviour::Answers("text"));
+    let app = App::start([calls("read", json!({})), empty(), says("Here it is.")], tools());
+    assert_eq!(app.ask("go").await, TurnOutcome::Completed);
+    assert!(app.model.requests()[2].tools.is_empty());
+    assert_eq!(last_answer(&app), ("Here it is.".to_owned(), false));
+    let app = App::start([calls("read", json!({})), empty(), empty(), says("too late")], tools());
+    assert_eq!(failed(&app.ask("go").await), TurnErrorCode::Model(ModelErrorCode::EmptyAnswer));
+    let app = App::start([empty(), says("too late")], tools());
+    assert_eq!(failed(&app.ask("go").await), TurnErrorCode::Model(ModelErrorCode::EmptyAnswer));
+    assert_eq!(app.model.requests().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

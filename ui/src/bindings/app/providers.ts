@@ -200,7 +200,15 @@ whole_schemas?: boolean,
 /**
  * OpenAI-compatible: whether usage is asked for with the stream.
  */
-stream_usage?: boolean, };
+stream_usage?: boolean, 
+/**
+ * Seconds until the first byte of an answer. A server may load a model, or read a long prompt, in that time.
+ */
+wait_seconds?: number, 
+/**
+ * Seconds between two pieces of an answer.
+ */
+stall_seconds?: number, };
 
 /**
  * A provider as the shells show it.

@@ -9,7 +9,7 @@ export type FinishReason = "stop" | "tool_calls" | "length" | "filtered" | "canc
 /**
  * Kinds of model errors.
  */
-export type ModelErrorCode = "bad_model_file" | "model_crashed" | "context_full" | "bad_request" | "unauthorized" | "rate_limited" | "unreachable" | "blocked" | "quota_exhausted" | "not_enabled" | "not_available_here" | "model_not_found" | "incomplete" | "malformed_call" | "provider";
+export type ModelErrorCode = "bad_model_file" | "model_crashed" | "context_full" | "bad_request" | "unauthorized" | "rate_limited" | "unreachable" | "blocked" | "quota_exhausted" | "not_enabled" | "not_available_here" | "model_not_found" | "incomplete" | "malformed_call" | "empty_answer" | "provider";
 
 /**
  * Capabilities are data, not methods.

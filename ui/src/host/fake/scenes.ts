@@ -73,6 +73,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   failed: now("A crash", [hat], { text: "What does error E7 mean?", script: scripts.failed }),
   "bad-file": now("A broken file", [{ text: "What does error E7 mean?", script: scripts.badFile }]),
   limit: now("Too many steps", [{ text: "Search until you find it", script: scripts.limit }]),
+  withheld: { ...now("Withheld", [{ text: "Read the list to me", script: scripts.withheld }]), view: remoteView },
   cut: now("Cut short", [{ text: "Read the list to me", script: scripts.cut }]),
   servers: { view: { servers: everyState }, history },
   models: { view: { models: everyModel(), model: "llama-3.2-3b", downloads: [...everyDownload] }, history },

@@ -206,6 +206,17 @@ export const cut: Script = async (stage) => {
   return DONE;
 };
 
+/** The provider takes back the rest of its answer. */
+export const withheld: Script = async (stage) => {
+  stage.emit({
+    kind: "notice",
+    code: "withheld_safety",
+    message: "the provider withheld the rest of the answer (SAFETY)",
+  });
+  await step(stage, 0, { text: "The list begins with", finish: "filtered" });
+  return DONE;
+};
+
 /** Has written half of an answer and never goes on. */
 export const streaming: Script = async (stage) => {
   await beginning(stage, LONG_ANSWER.slice(0, 900));
