@@ -52,6 +52,8 @@ const FAULTS: Readonly<Record<string, readonly [Key, Key]>> = {
   port_not_allowed: ["api.fault_port_not_allowed", "api.hint_port_not_allowed"],
   address_not_here: ["api.fault_address_not_here", "api.hint_address"],
   bad_address: ["api.fault_bad_address", "api.hint_address"],
+  keyring_locked: ["api.fault_keyring_locked", "api.hint_keyring_locked"],
+  no_keyring: ["api.fault_no_keyring", "api.hint_no_keyring"],
   key_exists: ["api.fault_key_exists", "api.hint_key_exists"],
   bad_key_name: ["api.fault_bad_key_name", "api.hint_key_name"],
 };

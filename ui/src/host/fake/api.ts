@@ -33,6 +33,10 @@ export class FakeApi implements ApiHost {
     const waiting = mode === "waiting" ? WAITING() : [];
     this.#view = { on, state, bind: "127.0.0.1", port: 11480, beyond: false, waiting };
     this.#keys = mode === "running" || mode === "locked" ? KEYS() : [];
+    if (mode === "empty")
+      this.#keys = KEYS()
+        .slice(1, 2)
+        .map((key) => ({ ...key, scopes: [], place: "missing" }));
     if (mode === "locked") {
       this.#keys = this.#keys.map((key) => ({ ...key, scopes: [], server_tools: false, place: "missing" }));
     }
