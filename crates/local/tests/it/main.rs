@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod figures;
 mod fixtures;
+mod host;
 #[cfg(feature = "vision")]
 mod images;
 mod kills;
