@@ -119,7 +119,10 @@ impl Engine {
 
     async fn keep_secret(&self, entry: &ProviderEntry, secret: &Secret) -> Result<Kept, Problem> {
         let kept = self.0.secrets.keep(&entry.secret_name(), &secret.to_text()).await;
-        kept.map_err(|error| of_secrets(&error))
+        kept.map_err(|error| {
+            let problem = of_secrets(&error);
+            if problem.code == "no_keyring" { no_keyring(entry, &problem) } else { problem }
+        })
     }
 
     fn change_login(
