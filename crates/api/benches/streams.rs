@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-struct Scripted(Arc<ScriptedModel>, Store);
+struct Scripted(Arc<ScriptedModel>, Store, tempfile::TempDir);
 
 impl Backend for Scripted {
     fn models(&self) -> Vec<ModelCard> {
@@ -99,6 +99,10 @@ impl Backend for Scripted {
         self.1.clone()
     }
 
+    fn folder(&self) -> std::path::PathBuf {
+        self.2.path().to_owned()
+    }
+
     fn forget(&self, _: Vec<ConversationId>) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }
@@ -106,7 +110,7 @@ impl Backend for Scripted {
 
 async fn serving(reply: Reply) -> (Server, Key) {
     let model = ScriptedModel::new([reply]).repeating();
-    let backend = Scripted(Arc::new(model), Store::in_memory().unwrap());
+    let backend = Scripted(Arc::new(model), Store::in_memory().unwrap(), tempfile::tempdir().unwrap());
     let key = Key::fresh("bench");
     let limits = Limits { burst: 1e9, per_second: 1e9, ..Limits::default() };
     let options = ApiOptions { limits, ..ApiOptions::default() };

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here knows HTTP.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -20,6 +21,12 @@ pub trait Backend: Send + Sync {
     /// The tools of the user's servers.
     fn tools(&self) -> Arc<dyn ToolProvider>;
 
+    /// The same for who works in a folder: servers that work in folders have a process of their own for it.
+    fn tools_in(&self, folder: &Path) -> Arc<dyn ToolProvider> {
+        let _ = folder;
+        self.tools()
+    }
+
     /// Waits, within limits, until the servers have told their tools.
     fn tools_settled(&self) -> BoxFuture<'static, ()>;
 
@@ -28,6 +35,9 @@ pub trait Backend: Send + Sync {
 
     /// Where conversations of the window and the audit log are.
     fn store(&self) -> Store;
+
+    /// Where the API keeps what is its own.
+    fn folder(&self) -> PathBuf;
 
     /// Forgets what models keep of these conversations.
     fn forget(&self, conversations: Vec<ConversationId>) -> BoxFuture<'static, ()>;
@@ -66,6 +76,10 @@ impl Backend for Engine {
         self.tool_provider()
     }
 
+    fn tools_in(&self, folder: &Path) -> Arc<dyn ToolProvider> {
+        Arc::new(Self::tools_in(self, folder))
+    }
+
     fn tools_settled(&self) -> BoxFuture<'static, ()> {
         let engine = self.clone();
         Box::pin(async move { engine.servers_settled().await })
@@ -77,6 +91,10 @@ impl Backend for Engine {
 
     fn store(&self) -> Store {
         Self::store(self).clone()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.home().api()
     }
 
     fn forget(&self, conversations: Vec<ConversationId>) -> BoxFuture<'static, ()> {

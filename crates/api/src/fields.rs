@@ -26,6 +26,11 @@ impl Fields {
         }
     }
 
+    /// Whether a field is there, and says anything.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.get(name).is_some_and(|value| !value.is_null())
+    }
+
     /// The full name of a field.
     pub fn at(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }

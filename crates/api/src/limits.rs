@@ -25,6 +25,7 @@ pub struct Meters {
 
 struct Meter {
     running: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
     /// Requests that may come now; fills up as time goes by.
     bucket: f64,
     seen: Instant,
@@ -41,11 +42,7 @@ impl Meters {
         let limits = self.limits;
         let now = Instant::now();
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let meter = keys.entry(Arc::clone(key)).or_insert_with(|| Meter {
-            running: Arc::new(Semaphore::new(limits.concurrent)),
-            bucket: limits.burst,
-            seen: now,
-        });
+        let meter = keys.entry(Arc::clone(key)).or_insert_with(|| Meter::new(&limits));
         let passed = now.duration_since(meter.seen).as_secs_f64();
         meter.bucket = (meter.bucket + passed * limits.per_second).min(limits.burst);
         meter.seen = now;
@@ -57,6 +54,24 @@ impl Meters {
             permit.map_err(|_| too_many("too_many_concurrent", "too many requests at once with this key"))?;
         meter.bucket -= 1.0;
         Ok(permit)
+    }
+
+    /// The places for calls of tools of this key.
+    pub fn calls(&self, key: &Arc<str>) -> Arc<Semaphore> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let meter = keys.entry(Arc::clone(key)).or_insert_with(|| Meter::new(&self.limits));
+        Arc::clone(&meter.calls)
+    }
+}
+
+impl Meter {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(limits.concurrent)),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            bucket: limits.burst,
+            seen: Instant::now(),
+        }
     }
 }
 

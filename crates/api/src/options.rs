@@ -6,6 +6,7 @@ use std::time::Duration;
 use url::Url;
 
 use crate::approvals::Approvals;
+use crate::sessions::SessionLimits;
 
 /// The port, unless another is named.
 pub const PORT: u16 = 11_480;
@@ -25,6 +26,8 @@ pub struct ApiOptions {
     pub limits: Limits,
     /// Where calls wait for the user; a window looks there.
     pub approvals: Approvals,
+    /// How much a session may have.
+    pub sessions: SessionLimits,
 }
 
 impl Default for ApiOptions {
@@ -36,6 +39,7 @@ impl Default for ApiOptions {
             hosts: Vec::new(),
             limits: Limits::default(),
             approvals: Approvals::default(),
+            sessions: SessionLimits::default(),
         }
     }
 }
@@ -65,6 +69,10 @@ pub struct Limits {
     pub per_second: f64,
     /// Requests with one key that may come at once.
     pub burst: f64,
+    /// Calls of tools at once with one key; more of them wait.
+    pub calls: usize,
+    /// How long one call of a tool may take, waiting included. A server's own limits are shorter.
+    pub call_time: Duration,
     /// How long streams may go on when the server ends.
     pub drain: Duration,
 }
@@ -83,6 +91,8 @@ impl Default for Limits {
             concurrent: 256,
             per_second: 200.0,
             burst: 1_000.0,
+            calls: 16,
+            call_time: Duration::from_secs(10 * 60),
             drain: Duration::from_secs(10),
         }
     }

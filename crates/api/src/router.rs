@@ -4,14 +4,14 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::shortened;
 use crate::state::Api;
-use crate::{auth, document, guard, limits, metrics, v1};
+use crate::{auth, document, guard, limits, metrics, native, v1};
 
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
@@ -19,6 +19,13 @@ pub fn router(api: &Api) -> Router {
         OpenApiRouter::with_openapi(document::frame()).merge(v1::routes()).split_for_parts();
     let with_key = described
         .route("/metrics", get(metrics::http::show))
+        .route("/api/chat/completions", post(native::chat::completions))
+        .route("/api/tools", get(native::tools::list))
+        .route("/api/tools/{name}", post(native::tools::call))
+        .route("/api/approvals", get(native::approvals::list))
+        .route("/api/approvals/{id}", post(native::approvals::answer))
+        .route("/api/sessions/{id}", get(native::sessions::show).delete(native::sessions::delete))
+        .route("/api/events", get(native::events::follow))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), limits::check))

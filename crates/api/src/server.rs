@@ -50,6 +50,9 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
+    /// What is kept of sessions can't be opened.
+    #[error("open the sessions of the API")]
+    Sessions(#[source] lectern_core::StoreError),
     /// Nothing can be counted.
     #[error("count what the API does")]
     Metrics(#[source] prometheus::Error),
@@ -72,6 +75,7 @@ impl Server {
             listened.await.map_err(|source| StartError::Listen { address: asked, source })?;
         let api = Api::new(backend, keys, options)?;
         let closing = CancellationToken::new();
+        tokio::spawn(sweep(api.clone(), closing.clone()));
         let serving = tokio::spawn(serve(listener, api.clone(), closing.clone()));
         Ok(Self { address, closing, api, serving })
     }
@@ -110,6 +114,7 @@ impl Server {
             let _ = tokio::time::timeout(LAST_WORDS, &mut self.serving).await;
             self.serving.abort();
         }
+        self.api.sessions.settle(LAST_WORDS * 2).await;
         self.api.backend.forget(self.api.prefixes.take_all()).await;
     }
 }
@@ -150,6 +155,26 @@ async fn serve(listener: TcpListener, api: Api, closing: CancellationToken) {
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+/// Lets go of sessions that rested too long: now, and while the server runs.
+async fn sweep(api: Api, closing: CancellationToken) {
+    loop {
+        let swept = {
+            let api = api.clone();
+            tokio::task::spawn_blocking(move || api.sessions.sweep()).await
+        };
+        match swept {
+            Ok(Ok(gone)) if gone.is_empty() => {}
+            Ok(Ok(gone)) => api.backend.forget(gone).await,
+            Ok(Err(error)) => tracing::warn!(%error, "sessions that rested too long"),
+            Err(error) => tracing::warn!(%error, "sessions that rested too long"),
+        }
+        tokio::select! {
+            () = closing.cancelled() => return,
+            () = tokio::time::sleep(api.options.sessions.sweeps) => {}
+        }
+    }
 }
 
 async fn connection(

@@ -10,12 +10,14 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::Approvals;
 use crate::auth::{Keys, Scope};
 use crate::backend::Backend;
-use crate::error::ApiError;
+use crate::cached::Cached;
+use crate::error::{ApiError, ErrorKind};
 use crate::limits::Meters;
 use crate::metrics::Metrics;
 use crate::options::ApiOptions;
 use crate::prefix::Prefixes;
 use crate::server::StartError;
+use crate::sessions::Sessions;
 use crate::v1::calls::{Piece, Pieces};
 
 /// What all requests share. Clones are the same.
@@ -36,8 +38,12 @@ pub struct Shared {
     pub meters: Meters,
     /// Which conversation of the caches a request goes on with.
     pub prefixes: Prefixes,
+    /// The sessions of `/api`.
+    pub sessions: Sessions,
     /// The calls that wait for the user.
     pub approvals: Approvals,
+    /// Results of tools that only read.
+    pub cached: Cached,
     /// What is counted.
     pub metrics: Metrics,
     /// Fires when streams have to end.
@@ -50,6 +56,8 @@ impl Api {
         let started = u64::try_from(lectern_core::clock::now().as_second()).unwrap_or_default();
         let (meters, ending) = (Meters::new(options.limits), CancellationToken::new());
         let (prefixes, approvals) = (Prefixes::default(), options.approvals.clone());
+        let sessions = Sessions::open(&backend.folder(), &backend.store(), options.sessions);
+        let sessions = sessions.map_err(StartError::Sessions)?;
         let metrics = Metrics::new().map_err(StartError::Metrics)?;
         Ok(Self(Arc::new(Shared {
             backend,
@@ -58,7 +66,9 @@ impl Api {
             started,
             meters,
             prefixes,
+            sessions,
             approvals,
+            cached: Cached::default(),
             metrics,
             ending,
         })))
@@ -123,7 +133,14 @@ pub fn ending_now() -> ApiError {
     ApiError::failed(status, "server_ending", "Lectern's API is being stopped").retry_after(5)
 }
 
-fn took_too_long() -> ApiError {
+/// Somebody stopped the answer: its session was deleted.
+pub fn stopped() -> ApiError {
+    let message = "the answer was stopped, as its session was deleted";
+    ApiError::new(axum::http::StatusCode::CONFLICT, ErrorKind::InvalidRequestError, "answer_stopped", message)
+}
+
+/// The answer took longer than the limit.
+pub fn took_too_long() -> ApiError {
     let status = axum::http::StatusCode::GATEWAY_TIMEOUT;
     ApiError::failed(status, "answer_timeout", "the answer took longer than the limit")
 }

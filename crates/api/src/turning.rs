@@ -4,7 +4,7 @@
 //! give it, or is refused; a server that asks something in the middle of a call gets a no.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::http::StatusCode;
 use futures::FutureExt;
@@ -21,8 +21,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::approvals::{PATIENCE, Place};
 use crate::auth::Caller;
+use crate::bounded::{Bounded, Stopped};
 use crate::error::{ApiError, ErrorKind};
-use crate::metrics::turn::Account;
+use crate::metrics::turn::{Account, For};
+use crate::sessions::Session;
 use crate::state::Api;
 
 /// What a turn is made of.
@@ -38,7 +40,11 @@ pub struct Start<'a> {
     /// Which turns run there.
     pub turns: Turns,
     /// The session, when it has one.
-    pub session: Option<String>,
+    pub session: Option<Session>,
+    /// What it counts as.
+    pub what: For,
+    /// Where a call's limit notes that it was at fault.
+    pub stopped: Arc<OnceLock<Stopped>>,
     /// What is asked now.
     pub message: UserMessage,
     /// The client's instructions.
@@ -63,7 +69,7 @@ pub struct Start<'a> {
 pub struct Turning {
     api: Api,
     caller: Caller,
-    session: Option<String>,
+    session: Option<Session>,
     handle: TurnHandle,
     events: Events,
     own: Vec<ToolName>,
@@ -76,6 +82,8 @@ pub struct Turning {
 pub struct Happening {
     /// What.
     pub event: Event,
+    /// The approval that a call waits for now.
+    pub approval: Option<String>,
 }
 
 impl Turning {
@@ -84,6 +92,7 @@ impl Turning {
         let cancel = CancellationToken::new();
         let own = start.own.iter().map(|spec| spec.name.clone()).collect();
         let (caller, session, turns) = (start.caller.clone(), start.session.clone(), start.turns.clone());
+        let what = start.what;
         let input = input(api, start, cancel.clone());
         let handle = turns.start(input).map_err(|error| not_started(&error))?;
         let events = handle.events();
@@ -95,7 +104,7 @@ impl Turning {
             events,
             own,
             waiting: HashMap::new(),
-            account: Account::default(),
+            account: Account::new(what),
             _stops: cancel.drop_guard(),
         })
     }
@@ -115,30 +124,34 @@ impl Turning {
             }
         };
         self.account.take(&self.api, &event, &self.own);
-        self.attend(&event);
-        Some(Happening { event })
+        let approval = self.attend(&event);
+        Some(Happening { event, approval })
     }
 
     /// Answers what nobody else will.
-    fn attend(&mut self, event: &Event) {
+    fn attend(&mut self, event: &Event) -> Option<String> {
         match &event.kind {
-            EventKind::PermissionRequested { call, .. } if self.is_own(&call.tool) => {}
+            EventKind::PermissionRequested { call, .. } if self.is_own(&call.tool) => None,
             EventKind::PermissionRequested { call, choices } => {
                 if !self.api.can_approve() {
                     // It may have been answered by a rule in the meantime.
                     let _ = self.handle.answer_permission(&call.id, PermissionAnswer::Deny);
-                    return;
+                    return None;
                 }
                 let key = Arc::clone(&self.caller.name);
-                let session = self.session.clone();
+                let session = self.session.as_ref().map(|session| session.id.clone());
                 let place = self.api.approvals.ask(&self.handle, key, session, call.clone(), choices.clone());
+                let id = place.id.clone();
                 self.waiting.insert(call.id.clone(), (place, Instant::now() + PATIENCE));
+                Some(id)
             }
             EventKind::PermissionAnswered { call, .. } => {
                 self.waiting.remove(call);
+                None
             }
             EventKind::QuestionAsked { question_id, .. } => {
                 let _ = self.handle.answer_question(question_id, QuestionAnswer::Declined);
+                None
             }
             EventKind::TurnStarted { .. }
             | EventKind::StepStarted { .. }
@@ -157,7 +170,7 @@ impl Turning {
             | EventKind::SampleFinished { .. }
             | EventKind::ToolFinished { .. }
             | EventKind::Notice { .. }
-            | EventKind::TurnFinished { .. } => {}
+            | EventKind::TurnFinished { .. } => None,
         }
     }
 
@@ -188,11 +201,13 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
         },
     };
     let own: Arc<dyn ToolProvider> = Arc::new(OwnTools(start.own.into()));
+    let servers: Arc<dyn ToolProvider> =
+        Arc::new(Bounded::new(start.servers, api, &start.caller.name, start.session, start.stopped));
     TurnInput {
         conversation: start.conversation,
         message: start.message,
         model: Arc::clone(&answering.model),
-        tools: Arc::new(ToolSet::new([own, start.servers])),
+        tools: Arc::new(ToolSet::new([own, servers])),
         who: Actor::Api(start.caller.name.to_string()),
         permissions: api.backend.permissions(),
         store: start.store,
@@ -210,13 +225,16 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
     }
 }
 
+/// A session has one answer at a time.
+pub fn busy() -> ApiError {
+    let message = "an answer is being made in this session already";
+    ApiError::new(StatusCode::CONFLICT, ErrorKind::InvalidRequestError, "session_busy", message)
+        .at("session_id")
+}
+
 fn not_started(error: &StartError) -> ApiError {
     match error {
-        StartError::Running { .. } => {
-            let message = "an answer is being made in this session already";
-            ApiError::new(StatusCode::CONFLICT, ErrorKind::InvalidRequestError, "session_busy", message)
-                .at("session_id")
-        }
+        StartError::Running { .. } => busy(),
         StartError::Store(_) => {
             let message = "the conversation could not be kept";
             ApiError::failed(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)

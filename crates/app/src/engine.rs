@@ -19,6 +19,7 @@ mod servers;
 mod trust;
 mod turns;
 mod watch;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,6 +48,7 @@ pub use kept::KeptKey;
 pub use news::News;
 pub use servers::{NeededValue, ValueKind};
 use servers::{Removed, Unusable};
+pub use workspace::ToolsIn;
 
 /// Everything that runs behind a shell. Clones are the same engine.
 #[derive(Clone)]
@@ -118,6 +120,7 @@ impl Engine {
             approval: Some(Arc::new(approvals.clone())),
             asker: options.asker.clone(),
             roots: servers::roots(&vaults).into(),
+            workspace: Some(home.workspace()),
             ..servers::host_options(&home, &settings, secrets.clone())
         };
         let host = Arc::new(Host::start(configs, host_options));

@@ -107,6 +107,16 @@ impl Home {
         self.0.join("chat-history")
     }
 
+    /// The folder that `${LECTERN_WORKSPACE}` means for the window and the command line.
+    pub fn workspace(&self) -> PathBuf {
+        self.0.join("workspace")
+    }
+
+    /// Sessions of the local API, and their folders.
+    pub fn api(&self) -> PathBuf {
+        self.0.join("api")
+    }
+
     /// The unpacked bundles of servers.
     pub fn bundles(&self) -> PathBuf {
         self.0.join("bundles")

@@ -34,7 +34,7 @@ pub mod mcp {
     };
 }
 
-pub use engine::{Answering, Engine, KeptKey, NeededValue, News, ValueKind};
+pub use engine::{Answering, Engine, KeptKey, NeededValue, News, ToolsIn, ValueKind};
 pub use home::Home;
 pub use lectern_library::units;
 pub use lectern_mcp::export::Shape;

@@ -233,6 +233,8 @@ pub struct HostOptions {
     pub traffic_dir: Option<PathBuf>,
     /// Folders for servers that ask. Empty: the capability is not declared, and who asks anyway gets an empty list.
     pub roots: Roots,
+    /// The folder that `${LECTERN_WORKSPACE}` in a server's configuration means; made when a server that names it starts.
+    pub workspace: Option<PathBuf>,
     /// Who answers servers when it is not known for which call they ask; nobody when none.
     pub asker: Option<Arc<dyn Asker>>,
     /// What calls, or `asker`, can answer. Only that is declared to servers.
@@ -273,6 +275,7 @@ impl Default for HostOptions {
             log_dir: None,
             traffic_dir: None,
             roots: Roots::default(),
+            workspace: None,
             asker: None,
             answers: Answers::default(),
             news: NewsDesk::default(),

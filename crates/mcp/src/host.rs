@@ -3,6 +3,7 @@
 //! Invariant: no method that is not `async` ever waits for a server.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
@@ -65,6 +66,21 @@ impl Host {
             host.put(config);
         }
         host
+    }
+
+    /// A host for one server of this one, as a process of its own that works in another folder and knows no other: the folder
+    /// is its only root, and what `${LECTERN_WORKSPACE}` means. The server is started.
+    pub fn beside(&self, config: ServerConfig, folder: &Path, root: Root) -> Self {
+        let options = HostOptions {
+            workspace: Some(folder.to_owned()),
+            roots: vec![root].into(),
+            // The files belong to the processes of this host.
+            log_dir: None,
+            traffic_dir: None,
+            asker: None,
+            ..HostOptions::clone(&self.options)
+        };
+        Self::start([config], options)
     }
 
     /// Adds a server, or replaces the one with the same id, and starts it unless it is disabled.

@@ -1,7 +1,7 @@
 //! `${…}` in a server's settings, and the values that stand for it when the server is started.
 //!
 //! Forms: `${secret:NAME}` and `${input:ID}` from the keyring, `${env:NAME}`, `${NAME}` and `${NAME:-default}` from the
-//! environment, `${userHome}` and `${pathSeparator}` as in VS Code. `$${` is a plain `${`. All else stays as it is, so
+//! environment (`LECTERN_WORKSPACE` is the folder that the server works in), `${userHome}` and `${pathSeparator}` as in VS Code. `$${` is a plain `${`. All else stays as it is, so
 //! that a shell's `${1}` or `${x%y}` gets through.
 //!
 //! Invariant: a value that was looked up is in the copy of the configuration that starts the server and in the list of
@@ -11,6 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::{ServerConfig, SignIn, Transport};
 use crate::secrets::{Secrets, SecretsError};
+
+/// The variable that stands for the folder a server works in: one of the window's, and one for each session of the API.
+pub const WORKSPACE: &str = "LECTERN_WORKSPACE";
+
+/// Whether a server works in a folder of whoever uses it.
+pub fn names_workspace(config: &ServerConfig) -> bool {
+    let is_it =
+        |reference: &Reference| matches!(reference, Reference::Variable { name, .. } if name == WORKSPACE);
+    references(config).iter().any(is_it)
+}
 
 /// What a placeholder asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -63,8 +63,12 @@ pub async fn with_default(engine: &Engine) -> Result<(Vec<Key>, Key, Option<Kept
         let key = key.clone();
         return Ok((keys, key, None));
     }
-    let key = Key::fresh(DEFAULT);
+    let mut key = Key::fresh(DEFAULT);
     let where_kept = keep(engine, &key).await?;
+    if where_kept != Kept::InKeyring {
+        // There is a new one each time, and sessions outlive the server.
+        key = key.known_by_its_name();
+    }
     keys.push(key.clone());
     Ok((keys, key, (where_kept != Kept::InKeyring).then_some(where_kept)))
 }

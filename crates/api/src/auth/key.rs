@@ -39,6 +39,9 @@ pub struct Key {
     /// What the user calls it; stands in the audit log.
     pub name: String,
     secret: String,
+    /// Tells it from an earlier key of the same name; its name when there is none.
+    #[serde(default)]
+    id: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
     /// Whether the user's servers serve each of its requests, also those that don't ask for it.
@@ -54,6 +57,7 @@ impl Key {
         Self {
             name: name.to_owned(),
             secret: format!("sk-lectern-{}{}", random(), random()),
+            id: random().to_string(),
             scopes: vec![Scope::Models, Scope::Tools],
             server_tools: false,
         }
@@ -73,6 +77,13 @@ impl Key {
         self
     }
 
+    /// With a name that says all: what an earlier key of this name has kept is this one's too.
+    #[must_use]
+    pub fn known_by_its_name(mut self) -> Self {
+        self.id.clear();
+        self
+    }
+
     /// What a client sends.
     pub fn secret(&self) -> &str {
         &self.secret
@@ -81,6 +92,7 @@ impl Key {
     pub(super) fn caller(&self) -> Caller {
         Caller {
             name: self.name.as_str().into(),
+            id: if self.id.is_empty() { self.name.as_str() } else { self.id.as_str() }.into(),
             scopes: self.scopes.as_slice().into(),
             server_tools: self.server_tools,
         }

@@ -39,6 +39,8 @@ struct Known {
 pub struct Caller {
     /// The name of the key.
     pub name: Arc<str>,
+    /// Tells the key from others, those of the same name before or after it included.
+    pub id: Arc<str>,
     /// What it may do.
     pub scopes: Arc<[Scope]>,
     /// Whether the user's servers serve each of its requests.

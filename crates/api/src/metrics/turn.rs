@@ -7,8 +7,18 @@ use tokio::time::Instant;
 
 use crate::state::Api;
 
+/// What a turn is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// The answer of a model.
+    Answer,
+    /// One call of a tool, without a model.
+    Call,
+}
+
 /// One turn, while it runs.
 pub struct Account {
+    what: For,
     begun: Instant,
     spoken: bool,
     ran: bool,
@@ -16,27 +26,27 @@ pub struct Account {
     running: HashMap<ToolCallId, Instant>,
 }
 
-impl Default for Account {
-    fn default() -> Self {
-        Self { begun: Instant::now(), spoken: false, ran: false, running: HashMap::new() }
-    }
-}
-
 impl Account {
+    /// Of a turn that begins.
+    pub fn new(what: For) -> Self {
+        Self { what, begun: Instant::now(), spoken: false, ran: false, running: HashMap::new() }
+    }
+
     /// Counts what happened; `own` are the tools that the client runs, which are no business of ours.
     pub fn take(&mut self, api: &Api, event: &Event, own: &[ToolName]) {
         match &event.kind {
             EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ToolCallDelta { .. } => {
-                if !std::mem::replace(&mut self.spoken, true) {
+                if !std::mem::replace(&mut self.spoken, true) && self.what == For::Answer {
                     api.metrics.first_token(self.begun.elapsed());
                 }
             }
+            // A call alone costs no tokens.
             EventKind::StepFinished { stats, .. } => api.metrics.tokens(&stats.usage),
             EventKind::ToolStarted { call } if !own.contains(&call.tool) => {
                 self.running.insert(call.id.clone(), Instant::now());
-                if !std::mem::replace(&mut self.ran, true) {
+                if !std::mem::replace(&mut self.ran, true) && self.what == For::Answer {
                     api.metrics.tools_ran();
                 }
             }

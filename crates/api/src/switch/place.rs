@@ -51,6 +51,10 @@ pub fn not_started(error: &StartError, bind: IpAddr, port: u16) -> Problem {
     let at = SocketAddr::new(bind, port);
     let source = match error {
         StartError::Listen { source, .. } => source,
+        StartError::Sessions(_) => {
+            return Problem::from_error("no_sessions", error)
+                .hint("Look whether the folder `api` in Lectern's home can be written.");
+        }
         StartError::Metrics(_) => return Problem::from_error("defect", error),
     };
     match source.kind() {

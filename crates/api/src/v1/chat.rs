@@ -35,7 +35,7 @@ use crate::turning::Chosen;
 
 /// How long the head of a stream waits for the model to take the request. An error until then has a status of its own;
 /// later ones are a frame of the stream.
-const TAKEN: Duration = Duration::from_secs(15);
+pub const TAKEN: Duration = Duration::from_secs(15);
 
 /// Goes on with a conversation.
 ///
@@ -57,10 +57,10 @@ pub async fn completions(
 ) -> Result<Response, ApiError> {
     caller.must(Scope::Models)?;
     let mut asked = Asked::read(body)?;
-    let servers = named_servers(&api, &caller, &mut asked, caller.server_tools).await?;
+    let servers = named_servers(&api, &caller, &mut asked, caller.server_tools, api.backend.tools()).await?;
     let answering = open(&api, &asked).await?;
     let head = Head::new(answering.id.as_str());
-    let lease = api.prefixes.lease(&caller.name, answering.id.as_str(), &asked.history.messages);
+    let lease = api.prefixes.lease(&caller.id, answering.id.as_str(), &asked.history.messages);
     let pieces = match servers {
         Some(servers) => {
             let request = Serve { caller: &caller, answering: &answering, asked: &asked, servers };
@@ -79,8 +79,9 @@ pub async fn named_servers(
     caller: &Caller,
     asked: &mut Asked,
     by_default: bool,
+    tools: Arc<dyn ToolProvider>,
 ) -> Result<Option<Arc<dyn ToolProvider>>, ApiError> {
-    let servers = wanted_servers(api, caller, &mut asked.offered, by_default).await?;
+    let servers = wanted_servers(api, caller, &mut asked.offered, by_default, tools).await?;
     let there = servers.as_ref().map(|servers| servers.tools());
     asked.offered.settle(there.as_deref().unwrap_or_default())?;
     Ok(servers)
@@ -91,6 +92,7 @@ async fn wanted_servers(
     caller: &Caller,
     offered: &mut Offered,
     by_default: bool,
+    tools: Arc<dyn ToolProvider>,
 ) -> Result<Option<Arc<dyn ToolProvider>>, ApiError> {
     let all = by_default && caller.scopes.contains(&Scope::Tools);
     if offered.choice.choice == ToolChoice::None
@@ -102,7 +104,6 @@ async fn wanted_servers(
         caller.must(Scope::Tools)?;
     }
     api.backend.tools_settled().await;
-    let tools = api.backend.tools();
     let there = tools.tools();
     for wanted in &offered.servers {
         if !there.iter().any(|spec| spec.server == wanted.server) {
@@ -144,7 +145,7 @@ async fn respond(api: &Api, head: Head, asked: &Asked, pieces: Pieces) -> Result
 }
 
 /// Waits until the model takes the request or refuses it.
-async fn taken(pieces: Pieces) -> Result<Pieces, ApiError> {
+pub async fn taken(pieces: Pieces) -> Result<Pieces, ApiError> {
     let mut pieces = Box::pin(pieces.peekable());
     let first = tokio::time::timeout(TAKEN, Pin::as_mut(&mut pieces).peek()).await;
     match first {

@@ -12,12 +12,13 @@ use super::calls::{Calls, Piece, Pieces};
 use super::outcome::{of_turn, sum};
 use super::request::Asked;
 use crate::error::ApiError;
+use crate::metrics::turn::For;
 use crate::prefix::Lease;
 use crate::state::{Api, ending_now};
 use crate::turning::{Happening, Start, Turning};
 
 /// Said when a conversation does not end with the user, who has to begin a turn.
-const GO_ON: &str = "Go on.";
+pub const GO_ON: &str = "Go on.";
 
 /// What the turn is made of; the conversation, the store and the message are added here.
 pub struct Serve<'a> {
@@ -56,6 +57,8 @@ pub fn serve(api: &Api, serve: Serve<'_>, lease: Lease) -> Result<Pieces, ApiErr
             store,
             turns: Turns::default(),
             session: None,
+            what: For::Answer,
+            stopped: Default::default(),
             message,
             system: asked.history.system.clone(),
             own: asked.tools().to_vec(),

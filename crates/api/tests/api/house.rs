@@ -1,5 +1,6 @@
 //! A server in this process, with a scripted model and scripted tools behind it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
@@ -13,6 +14,7 @@ use lectern_core::{
 };
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::schemas;
 
@@ -31,6 +33,7 @@ pub struct Scripted {
     pub tools: Arc<dyn ToolProvider>,
     pub permissions: Arc<PermissionBook>,
     pub store: Store,
+    pub folder: TempDir,
 }
 
 impl Backend for Scripted {
@@ -70,6 +73,10 @@ impl Backend for Scripted {
         self.store.clone()
     }
 
+    fn folder(&self) -> PathBuf {
+        self.folder.path().join("api")
+    }
+
     fn forget(&self, _: Vec<ConversationId>) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }
@@ -100,6 +107,7 @@ impl Plan {
         let model = Arc::new(self.model);
         let store = Store::in_memory().unwrap();
         let backend = Scripted {
+            folder: tempfile::tempdir().unwrap(),
             model: Arc::clone(&model),
             tools: Arc::new(self.tools),
             permissions: Arc::new(PermissionBook::new(Policy::default())),

@@ -6,6 +6,7 @@ use std::path::Path;
 use rusqlite::{TransactionBehavior, params};
 
 use super::{Store, StoreError, TurnKey, images, write};
+use crate::Timestamp;
 use crate::clock;
 use crate::history;
 use crate::ids::{ConversationId, MessageId, TurnId};
@@ -24,17 +25,45 @@ impl Store {
         Self::open_with(path, Some(main.clone()))
     }
 
-    /// Removes what was deleted at once, for conversations that nobody brings back.
-    pub fn purge_all_deleted(&self) -> Result<(), StoreError> {
-        self.connection().execute("DELETE FROM conversations WHERE deleted_at IS NOT NULL", [])?;
-        Ok(())
+    /// Notes that a conversation is in use; one that does not exist begins. True when it is new.
+    pub fn touch(&self, conversation: &ConversationId) -> Result<bool, StoreError> {
+        let (connection, now) = (self.connection(), clock::now().as_millisecond());
+        let touched = connection
+            .prepare_cached("UPDATE conversations SET updated_at = ?2 WHERE id = ?1")?
+            .execute(params![conversation.as_str(), now])?;
+        if touched > 0 {
+            return Ok(false);
+        }
+        connection
+            .prepare_cached("INSERT INTO conversations (id, created_at, updated_at) VALUES (?1, ?2, ?2)")?
+            .execute(params![conversation.as_str(), now])?;
+        Ok(true)
     }
 
-    /// Begins a conversation of this id with what was said elsewhere, made valid for every provider.
+    /// The conversations that nobody used since then, those without a message included.
+    pub fn unused_since(&self, then: Timestamp) -> Result<Vec<ConversationId>, StoreError> {
+        let connection = self.connection();
+        let mut statement =
+            connection.prepare_cached("SELECT id FROM conversations WHERE updated_at <= ?1")?;
+        let ids = statement.query_map([then.as_millisecond()], |row| Ok(ConversationId(row.get(0)?)))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// Removes a conversation for good, for those that nobody brings back. False when there is none.
+    pub fn erase(&self, conversation: &ConversationId) -> Result<bool, StoreError> {
+        let gone = self
+            .connection()
+            .execute("DELETE FROM conversations WHERE id = ?1", params![conversation.as_str()])?;
+        Ok(gone > 0)
+    }
+
+    /// Begins a conversation of this id with what was said elsewhere, made valid for every provider. What it had before is
+    /// replaced, at once or not at all.
     pub fn import(&self, conversation: &ConversationId, messages: Vec<Message>) -> Result<(), StoreError> {
         let key = TurnKey { conversation: conversation.clone(), turn: TurnId::fresh() };
         let mut connection = self.connection();
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.prepare_cached("DELETE FROM conversations WHERE id = ?1")?.execute([conversation.as_str()])?;
         tx.prepare_cached("INSERT INTO conversations (id, created_at, updated_at) VALUES (?1, ?2, ?2)")?
             .execute(params![conversation.as_str(), clock::now().as_millisecond()])?;
         tx.prepare_cached(

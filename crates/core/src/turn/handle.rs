@@ -69,6 +69,11 @@ impl TurnHandle {
         self.0.cancel.cancel();
     }
 
+    /// Whether it was told to stop; it may still settle its calls.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancel.is_cancelled()
+    }
+
     /// Answers a `PermissionRequested`.
     pub fn answer_permission(&self, call: &ToolCallId, answer: PermissionAnswer) -> Result<(), NotAsked> {
         let sender = self.0.questions.open().remove(call).ok_or(NotAsked)?;

@@ -138,7 +138,15 @@ impl Server {
 
     /// The configuration with a value for each `${…}`; what came out of the keyring is masked from here on.
     async fn resolved(&self) -> Result<ServerConfig, ResolveError> {
-        let variable = |name: &str| process::variable(name)?.into_string().ok();
+        let workspace = self.options.workspace.as_deref();
+        if let Some(folder) = workspace.filter(|_| placeholder::names_workspace(&self.config)) {
+            // What is wrong with it, the server's own start says.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        let variable = |name: &str| match workspace.filter(|_| name == placeholder::WORKSPACE) {
+            Some(folder) => folder.to_str().map(str::to_owned),
+            None => process::variable(name)?.into_string().ok(),
+        };
         let secrets = self.options.secrets.as_deref();
         let resolved = placeholder::resolve(&self.config, secrets, variable).await?;
         self.mask.learn(&resolved.config, &resolved.secrets);
