@@ -24,6 +24,8 @@ mod permissions;
 #[cfg(target_os = "linux")]
 mod providers;
 mod real_server;
+#[cfg(unix)]
+mod serve_sessions;
 mod servers;
 mod serving;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,11 @@
+//! `/api` through real HTTP: frames, sessions, consent, single calls, events, ends.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod calls;
+mod ending;
+mod events;
+mod frames;
+mod house;
+mod numbers;
+mod sessions;
+mod workspaces;
