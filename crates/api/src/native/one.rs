@@ -53,6 +53,7 @@ pub async fn run(api: &Api, caller: &Caller, session: &Session, wanted: Wanted) 
     // What was allowed for the session holds for this call, and the audit log names the session.
     let conversation = session.conversation.clone();
     let store = Store::in_memory_beside(&api.backend.store()).map_err(|error| unkept(&error))?;
+    store.touch(&conversation).map_err(|error| unkept(&error))?;
     let stopped: Arc<OnceLock<Stopped>> = Arc::default();
     let (this, tools) = (tool.clone(), api.sessions.tools(session, &*api.backend));
     let start = Start {
