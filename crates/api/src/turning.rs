@@ -220,6 +220,7 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
         tool_mode: answering.tool_mode,
         exposure,
         first_choice: start.choice,
+        others: answering.others.clone(),
         max_steps: answering.max_steps,
         cancel,
     }

@@ -239,6 +239,10 @@ pub struct StepSettings {
     pub answer: AnswerBound,
     /// Tokens that fit into the model's context.
     pub context_length: Option<u32>,
+    /// Other settings that hold, by their names in the settings: the preset, how tools reach the model, how it was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "Record<string, unknown>")]
+    pub others: Option<Box<serde_json::Map<String, Value>>>,
 }
 
 /// What binds the text of an answer.

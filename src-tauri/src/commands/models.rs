@@ -19,8 +19,9 @@ pub async fn model_wanted(
     desk: Desk<'_>,
     conversation: Option<ConversationId>,
     draft: String,
+    model: Option<ModelId>,
 ) -> Result<(), Problem> {
-    desk.engine().await?.model_wanted(conversation, &draft);
+    desk.engine().await?.model_wanted(conversation, &draft, model);
     Ok(())
 }
 

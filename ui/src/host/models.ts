@@ -19,7 +19,7 @@ import type {
 export interface ModelHost {
   selectModel(id: string): Promise<void>;
   /** The user types, and this is what the next message begins with; answers at once. */
-  modelWanted(conversation: string | null, draft: string): Promise<void>;
+  modelWanted(conversation: string | null, draft: string, model: string | null): Promise<void>;
   /** Opens the system's file dialog; null when the user closed it. */
   addModel(): Promise<ModelView | null>;
   /** The same, for a file that is not added: its path. */

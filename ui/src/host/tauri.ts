@@ -65,7 +65,7 @@ function api(): ApiHost {
 function models(): ModelHost {
   return {
     selectModel: (id) => invoke("select_model", { id }),
-    modelWanted: (conversation, draft) => invoke("model_wanted", { conversation, draft }),
+    modelWanted: (conversation, draft, model) => invoke("model_wanted", { conversation, draft, model }),
     addModel: () => invoke("add_model"),
     chooseModelFile: () => invoke("choose_model_file"),
     watchDrops: (onDrop) => invoke("watch_drops", { onDrop: channel<DropNews>(onDrop) }),

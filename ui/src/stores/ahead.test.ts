@@ -3,13 +3,16 @@ import type { Host } from "../host/host";
 import { Ahead } from "./ahead";
 
 let told: [string | null, string][];
+let named: (string | null)[];
 let ahead: Ahead;
 
 beforeEach(() => {
   vi.useFakeTimers();
   told = [];
-  const modelWanted = (conversation: string | null, draft: string) => {
+  named = [];
+  const modelWanted = (conversation: string | null, draft: string, model: string | null) => {
     told.push([conversation, draft]);
+    named.push(model);
     return Promise.reject(new Error("the model can't be loaded"));
   };
   ahead = new Ahead({ modelWanted } as unknown as Host);
@@ -28,6 +31,12 @@ it("the first key counts at once, the others when the user pauses", () => {
   ]);
   ahead.typed("c1", "Where");
   expect(told.at(-1)).toEqual(["c1", "Where"]);
+});
+
+it("a model that was chosen for this message alone is named", () => {
+  ahead.typed("c1", "W", "other");
+  vi.runAllTimers();
+  expect(named).toEqual(["other", "other"]);
 });
 
 it("nothing is told once the message is sent", () => {

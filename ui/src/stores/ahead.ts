@@ -11,14 +11,15 @@ export class Ahead {
 
   constructor(private readonly host: Host) {}
 
-  /** A key was pressed: the first one counts at once, the others when the user pauses. */
-  typed(conversation: string | null, draft: string): void {
+  /** A key was pressed: the first one counts at once, the others when the user pauses. `model` is the one that was
+   *  chosen for this message alone. */
+  typed(conversation: string | null, draft: string, model?: string): void {
     clearTimeout(this.#timer);
-    if (!this.#typing) this.#tell(conversation, draft);
+    if (!this.#typing) this.#tell(conversation, draft, model);
     this.#typing = true;
     this.#timer = setTimeout(() => {
       this.#typing = false;
-      this.#tell(conversation, draft);
+      this.#tell(conversation, draft, model);
     }, PAUSE_MS);
   }
 
@@ -28,7 +29,7 @@ export class Ahead {
     this.#typing = false;
   }
 
-  #tell(conversation: string | null, draft: string): void {
-    this.host.modelWanted(conversation, draft).catch(() => undefined);
+  #tell(conversation: string | null, draft: string, model?: string): void {
+    this.host.modelWanted(conversation, draft, model ?? null).catch(() => undefined);
   }
 }

@@ -34,6 +34,12 @@ export class Choice {
     return { model: this.desk.model, scope: "all" };
   }
 
+  /** The model of the next message alone, where that is another one, and of a conversation that is not stored yet. */
+  ofMessage(conversation: string): string | undefined {
+    const own = conversation === NEW ? this.#own.get(NEW) : undefined;
+    return this.#find(this.#next.get(conversation) ?? own)?.id;
+  }
+
   /** Rejects with a problem; then nothing has changed. */
   async choose(conversation: string, model: string, scope: Scope): Promise<void> {
     if (scope === "all") {

@@ -3,15 +3,16 @@
 //!
 //! Invariant: nothing is stored and nothing fails; a question that is sent never waits for what was begun here.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use lectern_core::turn::{SoFar, joined};
-use lectern_core::{ChatRequest, ConversationId, Message, ToolExposure, ToolProvider, UserMessage};
+use lectern_core::turn::likely_request;
+use lectern_core::{ChatModel, ChatRequest, ConversationId, ModelId, Part};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use super::turns::instructions;
-use crate::starter;
+use crate::models::Model;
+use crate::problem::of_store;
+use crate::view::Problem;
 
 /// What is being got ready.
 #[derive(Default)]
@@ -31,15 +32,30 @@ impl Ahead {
 }
 
 impl Engine {
-    /// The user types, or is about to: `draft` is what the next message begins with, and may be empty. Returns at once
-    /// and may be called with every key; the last call counts. Call it with the first key, and after pauses.
+    /// The user types, or is about to: `draft` is what the next message begins with, and may be empty; `model` is the
+    /// one that was chosen for that message alone. Returns at once and may be called with every key; the last call
+    /// counts. Call it with the first key, and after pauses.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn model_wanted(&self, conversation: Option<ConversationId>, draft: &str) {
+    pub fn model_wanted(&self, conversation: Option<ConversationId>, draft: &str, model: Option<ModelId>) {
         let (engine, draft) = (self.clone(), draft.to_owned());
+        tokio::spawn(async move { engine.read_ahead(conversation, &draft, model).await });
+    }
+
+    /// The same, and comes back when all that can be read is read, or something else counts.
+    pub async fn read_ahead(
+        &self,
+        conversation: Option<ConversationId>,
+        draft: &str,
+        model: Option<ModelId>,
+    ) {
         let cancel = self.0.ahead.replace();
-        tokio::spawn(async move { engine.get_ready(conversation, draft, cancel).await });
+        let Ok(model) = self.model_for(model.as_ref(), conversation.as_ref()) else { return };
+        // A model that cannot be used says so when it is asked.
+        let Ok(chat_model) = self.0.models.open(&model).await else { return };
+        let Ok(request) = self.likely_request(conversation, draft, &model, &chat_model) else { return };
+        chat_model.prepare(request, cancel).await;
     }
 
     /// Stops reading ahead: a question was sent, or another model was chosen.
@@ -47,47 +63,18 @@ impl Engine {
         self.0.ahead.replace();
     }
 
-    async fn get_ready(
-        &self,
-        conversation: Option<ConversationId>,
-        draft: String,
-        cancel: CancellationToken,
-    ) {
-        let Ok(model) = self.model_for(None, conversation.as_ref()) else { return };
-        // A model that cannot be used says so when it is asked.
-        let Ok(chat_model) = self.0.models.open(&model).await else { return };
-        let Some(request) = self.likely_request(conversation, draft, &model, chat_model.info()) else {
-            return;
-        };
-        chat_model.prepare(request, cancel).await;
-    }
-
-    /// The request that this draft will most likely become.
+    /// The request that this draft will most likely become: made of what a turn would be started with.
     fn likely_request(
         &self,
         conversation: Option<ConversationId>,
-        draft: String,
-        model: &crate::models::Model,
-        info: &lectern_core::ModelInfo,
-    ) -> Option<ChatRequest> {
-        let tools = self.0.host.tools();
-        let SoFar { summary, mut messages } = match &conversation {
-            // The built-in model gets no earlier turns.
-            Some(id) if !starter::is_starter(info) => SoFar::of(&self.0.store, id, tools.as_ref()).ok()?,
-            Some(_) | None => SoFar::default(),
-        };
-        messages.push(Message::User(UserMessage::text(draft)));
-        let set = self.effective(model, conversation.as_ref()).ok()?;
-        // Elsewhere they stand behind the question, and can't be read before it.
-        let before_history = matches!(set.exposure().tools, ToolExposure::Always | ToolExposure::Deciding);
-        let told = set.system().or_else(|| instructions(starter::is_starter(info)));
-        Some(ChatRequest {
-            conversation: conversation.unwrap_or_default(),
-            system: joined([told, summary]),
-            messages,
-            tools: if before_history { tools.to_vec() } else { Vec::new() },
-            tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
-            ..ChatRequest::default()
-        })
+        draft: &str,
+        model: &Model,
+        chat_model: &Arc<dyn ChatModel>,
+    ) -> Result<ChatRequest, Problem> {
+        let set = self.effective(model, conversation.as_ref())?;
+        let parts = vec![Part::Text { text: draft.to_owned() }];
+        let conversation = conversation.unwrap_or_default();
+        let input = self.turn_input(conversation, parts, model, &set, Arc::clone(chat_model));
+        likely_request(&input).map_err(|error| of_store(&error))
     }
 }

@@ -12,7 +12,7 @@ use lectern_core::{
 
 use super::Engine;
 use super::turns::instructions;
-use crate::generation::{Effective, usual};
+use crate::generation::{Effective, Entry, usual};
 use crate::models::Model;
 use crate::starter;
 use crate::view::{ModelView, Problem, SettingKey};
@@ -32,6 +32,8 @@ pub struct Answering {
     pub thinking: ThinkingOptions,
     /// Which of the tools it gets to see, and when.
     pub exposure: ExposurePolicy,
+    /// For the trace: what else holds, by the names of settings.
+    pub others: Entry,
     /// Instructions for who works with the user's tools.
     pub system: Option<String>,
     /// Tokens of context that it could have on this machine, when that is more than it has now.
@@ -75,9 +77,11 @@ impl Engine {
         if !starter && !set.is_set(SettingKey::Tools) {
             exposure.tools = usual::exposure(exposure.tools, &self.0.host.tools(), info.context_length);
         }
+        let tool_mode = set.tool_mode().unwrap_or(info.tool_mode);
         Answering {
             id: model.id.clone(),
-            tool_mode: set.tool_mode().unwrap_or(info.tool_mode),
+            others: set.others(tool_mode),
+            tool_mode,
             sampling: set.sampling(),
             thinking: set.thinking(),
             exposure,

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use super::enclosed::must_see;
+use crate::generation::Effective;
 use crate::models::Model;
 use crate::problem::{of_start, of_store};
 use crate::prompt::{system_prompt, today};
@@ -111,8 +112,21 @@ impl Engine {
             None => store.create_conversation().map_err(|error| of_store(&error))?,
         };
         let set = self.effective(model, Some(&conversation))?;
-        let ready = self.ready(model, &set, chat_model);
-        let input = TurnInput {
+        let input = self.turn_input(conversation, parts, model, &set, chat_model);
+        self.0.turns.start(input).map_err(|error: StartError| of_start(&error))
+    }
+
+    /// What a turn with this message is started with.
+    pub(super) fn turn_input(
+        &self,
+        conversation: ConversationId,
+        parts: Vec<Part>,
+        model: &Model,
+        set: &Effective,
+        chat_model: Arc<dyn ChatModel>,
+    ) -> TurnInput {
+        let ready = self.ready(model, set, chat_model);
+        TurnInput {
             conversation,
             message: UserMessage { parts, context: (!ready.starter).then(|| today(&date_here())) },
             earlier_turns: ready.earlier_turns(),
@@ -120,10 +134,11 @@ impl Engine {
             tool_mode: ready.tool_mode,
             exposure: ready.exposure,
             first_choice: ToolChoice::Auto,
+            others: ready.others,
             tools: self.tool_provider(),
             who: self.0.options.who.clone(),
             permissions: self.permissions(),
-            store: store.clone(),
+            store: self.0.store.clone(),
             system: ready.system,
             sampling: ready.sampling,
             thinking: ready.thinking,
@@ -131,8 +146,7 @@ impl Engine {
             largest_context: ready.largest_context,
             max_steps: ready.max_steps,
             cancel: CancellationToken::new(),
-        };
-        self.0.turns.start(input).map_err(|error: StartError| of_start(&error))
+        }
     }
 }
 

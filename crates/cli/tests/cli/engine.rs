@@ -24,10 +24,14 @@ pub struct Opened {
 
 impl Opened {
     pub fn fresh() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap(), EngineOptions::default())
+    }
+
+    /// In this folder, which may have something in it already.
+    pub fn within(folder: TempDir, options: EngineOptions) -> Self {
         let home = Home::open(Some(&folder.path().join("home"))).unwrap();
         let executable = Some(env!("CARGO_BIN_EXE_lectern").into());
-        let engine = Engine::open(home, EngineOptions { executable, ..EngineOptions::default() }).unwrap();
+        let engine = Engine::open(home, EngineOptions { executable, ..options }).unwrap();
         Self { engine, folder }
     }
 

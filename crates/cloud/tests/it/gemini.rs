@@ -401,6 +401,7 @@ fn input(
         tool_mode: ToolMode::Native,
         exposure: ExposurePolicy::default(),
         first_choice: ToolChoice::Auto,
+        others: Default::default(),
         max_steps: 10,
         cancel: Default::default(),
     }

@@ -3,6 +3,7 @@
 //! Invariant: the instructions and the history of two steps that follow each other have the same beginning; whatever is
 //! only of this step stands behind them. Nothing here is stored.
 
+use super::TurnInput;
 use super::exposing::Offer;
 use super::journal::store_error;
 use super::run::Turn;
@@ -83,8 +84,23 @@ pub(super) fn composed(turn: &Turn, offer: &Offer) -> Result<Composed, TurnError
     let mut messages = history::of_stored(messages);
     let shortened = fit::shorten::apply(&mut messages, &turn.cuts, &input.tools.tools());
     let summarised = summary.is_some();
-    let mut request = ChatRequest {
-        conversation: turn.key.conversation.clone(),
+    let mut request = requested(input, &turn.key.conversation, offer, summary, messages);
+    if let Some(last_word) = offer.last_word {
+        append(&mut request, last_word);
+    }
+    Ok(Composed { request, shortened, summarised })
+}
+
+/// The request for what a step offers, behind a summary and these messages.
+pub(super) fn requested(
+    input: &TurnInput,
+    conversation: &ConversationId,
+    offer: &Offer,
+    summary: Option<String>,
+    messages: Vec<Message>,
+) -> ChatRequest {
+    ChatRequest {
+        conversation: conversation.clone(),
         system: joined([input.system.clone(), offer.index.clone(), summary]),
         messages,
         tools: offer.tools.clone(),
@@ -95,11 +111,7 @@ pub(super) fn composed(turn: &Turn, offer: &Offer) -> Result<Composed, TurnError
         thinking: input.thinking,
         sampling: input.sampling.clone(),
         ..ChatRequest::default()
-    };
-    if let Some(last_word) = offer.last_word {
-        append(&mut request, last_word);
     }
-    Ok(Composed { request, shortened, summarised })
 }
 
 /// Says something last: with the user's message when that is the last one, else as a message behind the results, so

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use futures::StreamExt;
 
+use super::TurnInput;
 use super::assemble::Assembler;
 use super::compose;
 use super::run::Turn;
@@ -114,7 +115,13 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
         return Ok(offer);
     }
     let first = forced_call(turn, &all);
-    let choice = chosen(turn, &all)?;
+    let history = match policy {
+        ToolExposure::Relevant => compose::history(turn)?,
+        ToolExposure::Always | ToolExposure::Deciding | ToolExposure::LastUser | ToolExposure::Off => {
+            Vec::new()
+        }
+    };
+    let choice = chosen(&turn.input, &all, &history, &turn.exposing.wanted);
     offer.index = choice.needs_index.then(|| index::index(&all));
     if let Some(reason) = turn.exposing.tools_end.take() {
         exposure.reason = reason;
@@ -160,12 +167,17 @@ fn forced_call(turn: &mut Turn, all: &[ToolSpec]) -> Option<ToolChoice> {
 
 /// All tools that may be offered in this turn.
 pub(super) fn all_tools(turn: &Turn) -> Vec<ToolSpec> {
-    match (turn.input.tool_mode, turn.input.exposure.tools) {
+    offerable(&turn.input)
+}
+
+/// All tools that may be offered in a turn with this input.
+pub(super) fn offerable(input: &TurnInput) -> Vec<ToolSpec> {
+    match (input.tool_mode, input.exposure.tools) {
         (ToolMode::Off, _) | (_, ToolExposure::Off) => Vec::new(),
         (
             ToolMode::Native | ToolMode::Prompted,
             ToolExposure::Always | ToolExposure::Deciding | ToolExposure::LastUser | ToolExposure::Relevant,
-        ) => turn.input.tools.tools().to_vec(),
+        ) => input.tools.tools().to_vec(),
     }
 }
 
@@ -194,7 +206,7 @@ fn open(turn: &mut Turn, offer: &mut Offer, exposure: &mut Exposure, choice: Cho
     exposure.left_out_count = choice.left_out_count;
 }
 
-fn placement(policy: ToolExposure) -> ToolPlacement {
+pub(super) fn placement(policy: ToolExposure) -> ToolPlacement {
     match policy {
         // A local model keeps the beginnings with and without definitions side by side; behind the question they would
         // be read anew in every turn.
@@ -204,20 +216,30 @@ fn placement(policy: ToolExposure) -> ToolPlacement {
 }
 
 /// The tools that the policy would show now.
-fn chosen(turn: &Turn, all: &[ToolSpec]) -> Result<Choice, TurnError> {
-    match turn.input.exposure.tools {
+///
+/// `history` ends with the present turn, and is looked at by [`ToolExposure::Relevant`] alone.
+pub(super) fn chosen(
+    input: &TurnInput,
+    all: &[ToolSpec],
+    history: &[Message],
+    wanted: &[ToolName],
+) -> Choice {
+    match input.exposure.tools {
         ToolExposure::Always | ToolExposure::Deciding | ToolExposure::LastUser | ToolExposure::Off => {
-            Ok(Choice { tools: all.to_vec(), ..Choice::default() })
+            Choice { tools: all.to_vec(), ..Choice::default() }
         }
         ToolExposure::Relevant => {
-            let history = compose::history(turn)?;
-            let question = text_of(&turn.input.message.parts);
-            let (earlier, recent) = earlier(&history);
-            let wanted = &turn.exposing.wanted;
+            let question = text_of(&input.message.parts);
+            let (earlier, recent) = earlier(history);
             let situation = Situation { question: &question, earlier: &earlier, recent: &recent, wanted };
-            Ok(choose(all, &turn.input.exposure, &situation))
+            choose(all, &input.exposure, &situation)
         }
     }
+}
+
+/// Whether a turn begins with the question whether a tool is needed at all.
+pub(super) fn asks_first(input: &TurnInput) -> bool {
+    input.exposure.gate || input.answer != AnswerForm::Free
 }
 
 /// The question before the present one, and the tools called in the turns before, the last one first.
@@ -257,7 +279,7 @@ async fn ask_gate(
     } else if turn.exposing.closed {
         None
     } else {
-        (policy.gate || bound).then(|| gate::needs_tool(all, shown))
+        asks_first(&turn.input).then(|| gate::needs_tool(all, shown))
     };
     let Some(question) = question else { return Ok(None) };
     // With the definitions in their usual place what is read for the question is not read again for the step.

@@ -13,6 +13,7 @@ mod exposing;
 mod fitting;
 mod handle;
 mod journal;
+mod likely;
 mod permit;
 mod prepare;
 mod repeats;
@@ -39,6 +40,7 @@ use crate::tool::ToolProvider;
 pub use asked::AnswerRefused;
 pub use compose::{SoFar, joined};
 pub use handle::{Events, NotAsked, TurnHandle};
+pub use likely::likely_request;
 
 /// Steps of a turn at most, unless another limit is given.
 pub const DEFAULT_MAX_STEPS: u32 = 20;
@@ -82,6 +84,8 @@ pub struct TurnInput {
     /// What the first step has to do about tools; the steps after it are free. [`ToolChoice::None`] is for the exposure
     /// to say, and means no more than `Auto` here.
     pub first_choice: ToolChoice,
+    /// For the trace: settings that hold beside these; see [`crate::StepSettings::others`].
+    pub others: serde_json::Map<String, serde_json::Value>,
     /// Steps at most; see [`DEFAULT_MAX_STEPS`].
     pub max_steps: u32,
     /// Stops the turn when it fires; [`TurnHandle::cancel`] fires it too.

@@ -74,6 +74,7 @@ fn settings(turn: &Turn, request: &ChatRequest) -> StepSettings {
             AnswerForm::Grammar(_) => AnswerBound::Grammar,
         },
         context_length: turn.input.model.info().context_length,
+        others: Some(Box::new(turn.input.others.clone())).filter(|others| !others.is_empty()),
     }
 }
 

@@ -23,6 +23,7 @@ pub struct App {
     pub exposure: ExposurePolicy,
     pub answer: AnswerForm,
     pub first_choice: ToolChoice,
+    pub others: serde_json::Map<String, serde_json::Value>,
 }
 
 impl App {
@@ -45,6 +46,7 @@ impl App {
             exposure: ExposurePolicy::default(),
             answer: AnswerForm::Free,
             first_choice: ToolChoice::Auto,
+            others: serde_json::Map::new(),
         }
     }
 
@@ -66,6 +68,7 @@ impl App {
             tool_mode: self.tool_mode,
             exposure: self.exposure.clone(),
             first_choice: self.first_choice.clone(),
+            others: self.others.clone(),
             max_steps: self.max_steps,
             cancel: CancellationToken::new(),
         }

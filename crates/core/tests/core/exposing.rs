@@ -4,9 +4,10 @@ use lectern_core::Message;
 use lectern_core::exposure::{ChosenBecause, Exposure, ExposureReason, FINDER};
 use lectern_core::model::ToolPlacement;
 use lectern_core::testing::{Beat, Behaviour, ScriptedModel, ScriptedTools, calls, fails, says, tool};
+use lectern_core::turn::likely_request;
 use lectern_core::{
     AnswerForm, ChatRequest, Event, EventKind, ExposurePolicy, ModelErrorCode, ResultNote, ToolChoice,
-    ToolExposure, ToolMode, ToolOutcome, ToolSpec, TurnOutcome,
+    ToolExposure, ToolMode, ToolOutcome, ToolSpec, TurnInput, TurnOutcome, UserMessage,
 };
 use serde_json::json;
 
@@ -364,5 +365,45 @@ async fn a_model_without_tools_gets_none_by_any_policy() {
         app.tool_mode = ToolMode::Off;
         assert_eq!(app.ask("hi").await, TurnOutcome::Completed);
         assert_eq!((app.model.requests().len(), app.model.requests()[0].tools.len()), (1, 0));
+    }
+}
+
+/// Whether a request goes on like a likely one: the same but for the last message, and what stands behind it.
+fn assert_goes_on(request: &ChatRequest, likely: &ChatRequest, at: &str) {
+    let history = likely.messages.len() - 1;
+    assert_eq!(request.system, likely.system, "{at}");
+    assert_eq!(request.messages[..history], likely.messages[..history], "{at}");
+    assert_eq!(request.messages.len(), likely.messages.len(), "{at}");
+    assert_eq!(request.tool_placement, likely.tool_placement, "{at}");
+    assert_eq!((request.tool_mode, request.thinking), (likely.tool_mode, likely.thinking), "{at}");
+    assert_eq!(request.conversation, likely.conversation, "{at}");
+    if likely.tool_placement == ToolPlacement::System {
+        assert_eq!(names(request), names(likely), "{at}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_begins_with_what_can_be_read_while_its_message_is_typed() {
+    let policies = [
+        ToolExposure::Always,
+        ToolExposure::Deciding,
+        ToolExposure::LastUser,
+        ToolExposure::Relevant,
+        ToolExposure::Off,
+    ];
+    for (policy, gate) in policies.into_iter().flat_map(|policy| [(policy, false), (policy, true)]) {
+        let many = (0..40).fold(notes(), |tools, at| {
+            tools.with(named(&format!("far__tool_{at}"), "Does something else."), Behaviour::Answers("?"))
+        });
+        let model = ScriptedModel::new([says("no")]).repeating();
+        let app = with(policy, gate, model, many);
+        for turn in 0..3 {
+            let typed = TurnInput { message: UserMessage::text("Search my no"), ..app.input("") };
+            let likely = likely_request(&typed).unwrap();
+            let before = app.model.requests().len();
+            assert_eq!(app.ask("Search my notes for the colour.").await, TurnOutcome::Completed);
+            let request = &app.model.requests()[before];
+            assert_goes_on(request, &likely, &format!("{policy:?}, gate {gate}, turn {turn}"));
+        }
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use lectern_core::exposure::FINDER;
 use lectern_core::{ChatRequest, Content, Message, Part, Purpose};
 use tokio_util::sync::CancellationToken;
 
@@ -82,9 +83,13 @@ impl Shared {
 
 /// Loads the model, and reads what a request begins with that goes on like this one.
 pub(super) async fn prepare(shared: Arc<Shared>, request: ChatRequest, cancel: CancellationToken) {
-    let (Some(one), Some(other)) = (with_ending(&request, " a"), with_ending(&request, "\nb")) else {
+    let (Some(one), Some(mut other)) = (with_ending(&request, " a"), with_ending(&request, "\nb")) else {
         return;
     };
+    // Tools that were chosen by the question are known when that is whole; a template may want them before its words.
+    if request.tools.iter().any(|tool| tool.name.as_str() == FINDER) {
+        other.tools.retain(|tool| tool.name.as_str() == FINDER);
+    }
     let interrupted = shared.read_next(Some(request));
     let stopped = async {
         tokio::select! {

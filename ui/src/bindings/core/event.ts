@@ -499,7 +499,11 @@ answer: AnswerBound,
 /**
  * Tokens that fit into the model's context.
  */
-context_length: number | null, };
+context_length: number | null, 
+/**
+ * Other settings that hold, by their names in the settings: the preset, how tools reach the model, how it was loaded.
+ */
+others?: Record<string, unknown>, };
 
 /**
  * What one step cost.

@@ -48,9 +48,9 @@ export class FakeModels extends FakeServers implements ModelHost {
     this.#tellModels(this.view.models, id);
   }
 
-  async modelWanted(conversation: string | null, draft: string): Promise<void> {
+  async modelWanted(conversation: string | null, draft: string, model: string | null): Promise<void> {
     const asked = window as unknown as { wanted?: unknown[] };
-    asked.wanted = [...(asked.wanted ?? []), { conversation, draft }];
+    asked.wanted = [...(asked.wanted ?? []), { conversation, draft, ...(model === null ? {} : { model }) }];
   }
 
   async addModel(): Promise<ModelView | null> {

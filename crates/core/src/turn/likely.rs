@@ -1,0 +1,43 @@
+//! The request with which a turn will most likely begin, while its message is still being written.
+//!
+//! Invariant: put together by what puts the first step together, so that both begin alike; nothing is stored, and no
+//! model is asked.
+
+use super::TurnInput;
+use super::compose::{SoFar, requested};
+use super::exposing::{Offer, asks_first, chosen, offerable, placement};
+use crate::exposure::{ToolExposure, index};
+use crate::fit::EarlierTurns;
+use crate::message::Message;
+use crate::model::{ChatRequest, ToolChoice};
+use crate::store::StoreError;
+
+/// The first request of a turn with this input. A conversation that is not stored yet has no history.
+pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
+    let begun = input.store.conversation(&input.conversation).is_ok();
+    let SoFar { summary, mut messages } = match input.earlier_turns {
+        EarlierTurns::Sent if begun => SoFar::of(&input.store, &input.conversation, &input.tools.tools())?,
+        EarlierTurns::Sent | EarlierTurns::LeftOut => SoFar::default(),
+    };
+    messages.push(Message::User(input.message.clone()));
+    let offer = first_offer(input, &messages);
+    Ok(requested(input, &input.conversation, &offer, summary, messages))
+}
+
+fn first_offer(input: &TurnInput, messages: &[Message]) -> Offer {
+    let all = offerable(input);
+    if all.is_empty() {
+        return Offer::default();
+    }
+    let policy = input.exposure.tools;
+    // What has to be called is called without a question.
+    let asks = asks_first(input) && matches!(input.first_choice, ToolChoice::Auto | ToolChoice::None);
+    let choice = chosen(input, &all, messages, &[]);
+    let index = choice.needs_index.then(|| index::index(&all));
+    if asks && policy != ToolExposure::Always {
+        // The question whether a tool is needed comes first, and without definitions.
+        return Offer { index, ..Offer::default() };
+    }
+    let placement = if asks { Offer::default().placement } else { placement(policy) };
+    Offer { tools: choice.tools, placement, index, ..Offer::default() }
+}
