@@ -47,7 +47,7 @@ fn name_and_schema(tool: &Value) -> Option<(&str, &Value)> {
 
 impl Bound {
     /// The rule for the arguments of a tool.
-    fn arguments(&mut self, tool: &Callable<'_>, rules: &mut Rules) -> String {
+    pub(super) fn arguments(&mut self, tool: &Callable<'_>, rules: &mut Rules) -> String {
         let room = rules.has_room();
         match compile(tool.schema, rules) {
             Some(_) if !room => {

@@ -11,6 +11,7 @@ pub(crate) struct Rules {
     by_body: HashMap<String, String>,
     size: usize,
     work: usize,
+    pythonic: bool,
 }
 
 /// Parts of schemas that are looked at for one grammar, each as often as it is; what is beyond stays open. A schema of
@@ -20,6 +21,16 @@ const MOST_WORK: usize = 300_000;
 const LARGEST: usize = 2_000_000;
 
 impl Rules {
+    /// Rules for values as Python writes them.
+    pub(super) fn pythonic() -> Self {
+        Self { pythonic: true, ..Self::default() }
+    }
+
+    /// Whether values are written as in Python, not as in JSON.
+    pub(super) fn is_pythonic(&self) -> bool {
+        self.pythonic
+    }
+
     /// The rule with this body.
     pub(crate) fn add(&mut self, body: String) -> String {
         if let Some(name) = self.by_body.get(&body) {

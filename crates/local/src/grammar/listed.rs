@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::gbnf::one_of;
 use super::number::Bounds;
+use super::pythonic;
 use super::schema::{Compiler, Impossible, declared_types};
 
 /// Keywords that are about one type and are not looked at in a listed value.
@@ -40,11 +41,24 @@ impl Compiler<'_> {
                 Value::Null | Value::Bool(_) | Value::Number(_) => &[],
             };
             left.extend(about.iter().filter(|key| schema.contains_key(**key)));
-            entries.insert(value.to_string(), String::new());
+            for way in self.ways(value) {
+                entries.insert(way, String::new());
+            }
         }
         left.into_iter().for_each(|key| self.leave_open(key));
         let choices = one_of(self.rules, &entries).ok_or(Impossible)?;
         Ok(self.rules.add(choices))
+    }
+}
+
+impl Compiler<'_> {
+    /// The ways to write a listed value.
+    fn ways(&self, value: &Value) -> Vec<String> {
+        match value {
+            Value::Object(fields) if self.keywords => vec![pythonic::written_arguments(fields)],
+            value if self.rules.is_pythonic() => pythonic::written(value),
+            value => vec![value.to_string()],
+        }
     }
 }
 

@@ -14,11 +14,13 @@ mod listed;
 mod number;
 mod object;
 mod pattern;
+mod pythonic;
 mod schema;
 mod string;
 mod tagged;
 
 pub(crate) use bind::{Bound, bind, one_json_call, rule_name, tagged_json_calls};
+pub(crate) use pythonic::{pythonic_calls, pythonic_trigger};
 pub(crate) use schema::for_value;
 pub(crate) use tagged::{TAGGED_ARGUMENT, bind_tagged, with_plain_types};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::gbnf::{class, in_class, literal};
+use super::gbnf::{class, in_class};
+use super::pythonic;
 use super::schema::{Compiler, Impossible};
 
 /// How deep values are that a schema says nothing about.
@@ -34,7 +35,55 @@ struct Field {
 impl Compiler<'_> {
     /// Objects of a schema.
     pub(super) fn object(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
-        let fields = self.fields(schema)?;
+        let keywords = std::mem::take(&mut self.keywords);
+        let out = if keywords { self.call(schema) } else { self.braced(schema) };
+        self.keywords = keywords;
+        out
+    }
+
+    /// The arguments of a call as Python writes them.
+    fn call(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        let fields = self.fields(schema, true)?;
+        let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
+        let most = schema.get("maxProperties").and_then(Value::as_u64);
+        let required = fields.iter().filter(|field| field.required).count() as u64;
+        if most.is_some_and(|most| most < required.max(least)) {
+            return Err(Impossible);
+        }
+        if fields.is_empty()
+            && let Some(value) = self.undeclared(schema)
+        {
+            if least > 1 {
+                self.leave_open("minProperties");
+            }
+            return Ok(pythonic::one_keyword(self.rules, &value, least > 0));
+        }
+        if least > required.max(1) {
+            self.leave_open("minProperties");
+        }
+        if most.is_some_and(|most| most < fields.len() as u64) {
+            self.leave_open("maxProperties");
+        }
+        let space = self.rules.space();
+        let body = self.chain(&fields, None, least > 0, &space).ok_or(Impossible)?;
+        Ok(self.rules.add(format!("\"(\" {space} {body} {space} \")\"")))
+    }
+
+    /// The value of an argument that is not declared, where a schema lets some stand.
+    fn undeclared(&mut self, schema: &Map<String, Value>) -> Option<String> {
+        if schema.contains_key("patternProperties") || schema.contains_key("propertyNames") {
+            self.leave_open("the names of arguments");
+        }
+        match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            None if schema.contains_key("properties") && !may_not_be_empty(schema) => None,
+            None | Some(Value::Bool(true)) => Some(self.any(2)),
+            Some(schema) => self.under("*", schema).ok(),
+        }
+    }
+
+    fn braced(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+        let fields = self.fields(schema, false)?;
         let extra = self.extra(schema)?;
         let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
         let most = schema.get("maxProperties").and_then(Value::as_u64);
@@ -65,7 +114,7 @@ impl Compiler<'_> {
     }
 
     /// The declared properties. One that no value fits is left out, or makes the object impossible.
-    fn fields(&mut self, schema: &Map<String, Value>) -> Result<Vec<Field>, Impossible> {
+    fn fields(&mut self, schema: &Map<String, Value>, keywords: bool) -> Result<Vec<Field>, Impossible> {
         let empty = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let required: BTreeSet<&str> = schema
@@ -84,7 +133,7 @@ impl Compiler<'_> {
                 continue;
             }
             match self.under(name, property) {
-                Ok(value) => out.push(Field { rule: self.field(name, &value), required }),
+                Ok(value) => out.push(Field { rule: self.field(name, &value, keywords), required }),
                 Err(Impossible) if required => return Err(Impossible),
                 Err(Impossible) => {}
             }
@@ -92,14 +141,17 @@ impl Compiler<'_> {
         let rest = schema.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
         for name in required.into_iter().filter(|name| !properties.contains_key(*name)) {
             let value = self.under(name, &rest)?;
-            out.push(Field { rule: self.field(name, &value), required: true });
+            out.push(Field { rule: self.field(name, &value, keywords), required: true });
         }
         Ok(out)
     }
 
-    fn field(&mut self, name: &str, value: &str) -> String {
+    fn field(&mut self, name: &str, value: &str, keywords: bool) -> String {
+        if keywords {
+            return self.rules.add(pythonic::keyword(name, value));
+        }
         let space = self.rules.space();
-        let key = literal(&Value::String(name.to_owned()).to_string());
+        let key = self.itself(&Value::String(name.to_owned()));
         self.rules.add(format!("{key} \":\" {space} {value}"))
     }
 

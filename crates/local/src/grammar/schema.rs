@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::gbnf::{Rules, literal};
 use super::listed::{has_type, same};
+use super::pythonic;
 
 /// How often references may lead on from one to the next: deeper values are not written.
 const DEEPEST_REFERENCE: usize = 12;
@@ -50,6 +51,7 @@ pub(crate) struct Compiled {
 /// The rule for a tool's arguments. None when no object fits its schema.
 pub(crate) fn compile(schema: &Value, rules: &mut Rules) -> Option<Compiled> {
     let mut compiler = Compiler::new(rules, schema);
+    compiler.keywords = compiler.rules.is_pythonic();
     let rule = compiler.arguments(schema).ok()?;
     Some(Compiled { rule, open: compiler.open })
 }
@@ -63,7 +65,11 @@ pub(crate) fn for_value(schema: &Value) -> Option<String> {
 
 /// The rule for any JSON object.
 pub(crate) fn any_object(rules: &mut Rules) -> String {
-    Compiler::new(rules, &Value::Null).any_object(DEEPEST_ANY)
+    let mut compiler = Compiler::new(rules, &Value::Null);
+    if compiler.rules.is_pythonic() {
+        return pythonic::any_keywords(&mut compiler);
+    }
+    compiler.any_object(DEEPEST_ANY)
 }
 
 /// Compiles one schema.
@@ -71,7 +77,9 @@ pub(super) struct Compiler<'a> {
     pub(super) rules: &'a mut Rules,
     pub(super) root: &'a Value,
     pub(super) open: BTreeSet<String>,
-    references: HashMap<(String, usize), Result<String, Impossible>>,
+    /// Whether the next object is that of a call's keyword arguments.
+    pub(super) keywords: bool,
+    references: HashMap<(String, usize, bool), Result<String, Impossible>>,
     place: Vec<String>,
     depth: usize,
     reference_depth: usize,
@@ -83,6 +91,7 @@ impl<'a> Compiler<'a> {
             rules,
             root,
             open: BTreeSet::new(),
+            keywords: false,
             references: HashMap::new(),
             place: Vec::new(),
             depth: 0,
@@ -100,6 +109,7 @@ impl<'a> Compiler<'a> {
                 let held = self.both(flat, &object)?;
                 self.flat_value(&held)
             }
+            _ if self.keywords => Ok(pythonic::any_keywords(self)),
             _ => Ok(self.any_object(DEEPEST_ANY)),
         }
     }
@@ -115,11 +125,15 @@ impl<'a> Compiler<'a> {
         };
         if self.depth >= DEEPEST_SCHEMA {
             self.leave_open("a schema this deep");
-            return Ok(self.any(1));
+            return Ok(if self.keywords { pythonic::any_keywords(self) } else { self.any(1) });
         }
         if !self.rules.works(1) {
             self.leave_open("more than can be followed");
-            return Ok(self.any_of(&declared_types(fields)));
+            return Ok(if self.keywords {
+                pythonic::any_keywords(self)
+            } else {
+                self.any_of(&declared_types(fields))
+            });
         }
         self.depth += 1;
         let out = self.referred(fields);
@@ -137,7 +151,7 @@ impl<'a> Compiler<'a> {
             return Err(Impossible);
         }
         let alone = fields.keys().all(|key| key == "$ref" || super::flat::is_note(key));
-        let key = (reference.to_owned(), self.reference_depth);
+        let key = (reference.to_owned(), self.reference_depth, self.keywords);
         if let Some(known) = self.references.get(&key).filter(|_| alone) {
             return known.clone();
         }
@@ -232,8 +246,8 @@ impl<'a> Compiler<'a> {
             "string" => self.string(schema),
             "integer" => self.integer(schema),
             "number" => self.number(schema),
-            "boolean" => Ok(self.rules.add("\"true\" | \"false\"".to_owned())),
-            "null" => Ok(self.rules.add("\"null\"".to_owned())),
+            "boolean" => Ok(self.boolean()),
+            "null" => Ok(self.null()),
             _ => {
                 self.leave_open("type");
                 Ok(self.any(DEEPEST_ANY))
@@ -328,7 +342,7 @@ impl<'a> Compiler<'a> {
         let mut more: Option<String> = None;
         let mut first: Option<String> = None;
         for value in values.iter().rev() {
-            let value = literal(&value.to_string());
+            let value = self.itself(value);
             let tail = more.clone().map(|more| format!(" {more}?")).unwrap_or_default();
             let starting = format!("{value}{tail}");
             first = Some(match first {
@@ -346,10 +360,29 @@ impl<'a> Compiler<'a> {
         Some(self.rules.add(format!("\"[\" {space} {some} {space} \"]\"")))
     }
 
+    fn boolean(&mut self) -> String {
+        let words = if self.rules.is_pythonic() { "\"True\" | \"False\"" } else { "\"true\" | \"false\"" };
+        self.rules.add(words.to_owned())
+    }
+
+    fn null(&mut self) -> String {
+        self.rules.add(if self.rules.is_pythonic() { "\"None\"" } else { "\"null\"" }.to_owned())
+    }
+
+    /// A value that stands for itself.
+    pub(super) fn itself(&mut self, value: &Value) -> String {
+        if !self.rules.is_pythonic() {
+            return literal(&value.to_string());
+        }
+        let ways: Vec<String> = pythonic::written(value).iter().map(|way| literal(way)).collect();
+        format!("({})", ways.join(" | "))
+    }
+
     /// Any value, so deep.
     pub(super) fn any(&mut self, depth: usize) -> String {
         let (string, number) = (self.any_string(), self.any_number());
-        let scalars = format!("{string} | {number} | \"true\" | \"false\" | \"null\"");
+        let (boolean, null) = (self.boolean(), self.null());
+        let scalars = format!("{string} | {number} | {boolean} | {null}");
         if depth == 0 {
             return self.rules.add(scalars);
         }
@@ -372,8 +405,8 @@ impl<'a> Compiler<'a> {
             "string" => self.any_string(),
             "integer" => self.any_integer(),
             "number" => self.any_number(),
-            "boolean" => self.rules.add("\"true\" | \"false\"".to_owned()),
-            _ => self.rules.add("\"null\"".to_owned()),
+            "boolean" => self.boolean(),
+            _ => self.null(),
         };
         let choices: Vec<String> = kinds.iter().map(of).collect();
         match choices.as_slice() {

@@ -17,8 +17,24 @@ const LARGEST_PATTERN: usize = 6000;
 impl Compiler<'_> {
     /// Any string.
     pub(super) fn any_string(&mut self) -> String {
-        let letter = self.letter();
-        self.rules.add(format!("\"\\\"\" {letter}* \"\\\"\""))
+        self.bounded(0, None)
+    }
+
+    /// A string of this body, which has no quotes in it.
+    fn in_quotes(&mut self, body: &str) -> String {
+        let usual = format!("\"\\\"\" {body} \"\\\"\"");
+        let single = format!("\"'\" {body} \"'\" | {usual}");
+        self.rules.add(if self.rules.is_pythonic() { single } else { usual })
+    }
+
+    /// One character between single quotes.
+    fn single_letter(&mut self) -> String {
+        let escape = self.rules.add(
+            "[\"'\\\\/bfnrt] | \"u\" ([0-9abcefABCEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2} | \
+             [dD] [89abAB] [0-9a-fA-F]{2} \"\\\\u\" [dD] [c-fC-F] [0-9a-fA-F]{2})"
+                .to_owned(),
+        );
+        self.rules.add(format!("[^'\\\\\\x00-\\x1F\\x7F] | \"\\\\\" {escape}"))
     }
 
     /// One character. Half of a pair of surrogates is none.
@@ -60,7 +76,11 @@ impl Compiler<'_> {
                     if bounded {
                         self.leave_open("the length of a format");
                     }
-                    return Ok(self.rules.add(format!("\"\\\"\" {body} \"\\\"\"")));
+                    return Ok(if body.contains('\'') {
+                        self.rules.add(format!("\"\\\"\" {body} \"\\\"\""))
+                    } else {
+                        self.in_quotes(&body)
+                    });
                 }
                 None => self.leave_open("format"),
             }
@@ -68,8 +88,7 @@ impl Compiler<'_> {
         if !bounded {
             return Ok(self.any_string());
         }
-        let body = self.letters(least, most);
-        Ok(self.rules.add(format!("\"\\\"\" {body} \"\\\"\"")))
+        Ok(self.bounded(least, most))
     }
 
     /// The rule for a text that stands as it is, without quotes. None when nothing holds it but what cannot be said.
@@ -93,9 +112,21 @@ impl Compiler<'_> {
         Some(self.rules.add(held?))
     }
 
-    /// So many characters.
-    fn letters(&mut self, least: u64, most: Option<u64>) -> String {
+    /// Strings of so many characters.
+    fn bounded(&mut self, least: u64, most: Option<u64>) -> String {
         let letter = self.letter();
+        let body = self.letters(&letter, least, most);
+        let usual = format!("\"\\\"\" {body} \"\\\"\"");
+        if !self.rules.is_pythonic() {
+            return self.rules.add(usual);
+        }
+        let letter = self.single_letter();
+        let body = self.letters(&letter, least, most);
+        self.rules.add(format!("\"'\" {body} \"'\" | {usual}"))
+    }
+
+    /// So many characters.
+    fn letters(&mut self, letter: &str, least: u64, most: Option<u64>) -> String {
         if least > LONGEST_LEAST {
             self.leave_open("minLength");
         }

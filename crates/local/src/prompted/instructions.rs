@@ -51,7 +51,7 @@ pub fn written_calls(calls: &[(&str, &Map<String, Value>)], form: CallForm) -> S
         CallForm::Pythonic => {
             let one = |(name, arguments): &(&str, &Map<String, Value>)| {
                 let arguments: Vec<String> =
-                    arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
+                    arguments.iter().map(|(key, value)| format!("{key}={}", written_value(value))).collect();
                 format!("{name}({})", arguments.join(", "))
             };
             format!("[{}]", calls.iter().map(one).collect::<Vec<_>>().join(", "))
@@ -60,16 +60,18 @@ pub fn written_calls(calls: &[(&str, &Map<String, Value>)], form: CallForm) -> S
 }
 
 /// A value as Python writes it.
-fn literal(value: &Value) -> String {
+pub(crate) fn written_value(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Number(number) => number.to_string(),
         Value::String(text) => quoted(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(written_value).collect::<Vec<_>>().join(", "))
+        }
         Value::Object(fields) => {
-            let one = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), literal(value));
+            let one = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), written_value(value));
             format!("{{{}}}", fields.iter().map(one).collect::<Vec<_>>().join(", "))
         }
     }

@@ -10,8 +10,8 @@ mod pythonic;
 mod scan;
 mod stream;
 
-pub(crate) use instructions::instructions_in;
 pub use instructions::{instructions, written_calls};
+pub(crate) use instructions::{instructions_in, written_value};
 pub(crate) use scan::before_tag;
 pub use stream::{FreeText, FreeTextPiece, parse_free_text};
 

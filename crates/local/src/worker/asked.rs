@@ -156,6 +156,7 @@ mod tests {
             tools: tools.to_vec(),
             choice: Choice::Auto,
             described: vec![],
+            form: crate::CallForm::default(),
             tools_last: false,
             answer: Answer::Free,
             thinking: Thinking::default(),

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 
 use super::prompt::{Force, Prompt, Renderer};
 use super::schemas::{Detail, with_detail};
-use crate::grammar::{bind, bind_tagged, one_json_call, tagged_json_calls, with_plain_types};
+use crate::format::CallForm;
+use crate::grammar::{
+    bind, bind_tagged, one_json_call, pythonic_calls, pythonic_trigger, tagged_json_calls, with_plain_types,
+};
 use crate::names::Writing;
 use crate::native::{Applied, Format, Templates};
 use crate::protocol::{Choice, Generate, WorkerError};
@@ -115,9 +118,21 @@ impl Renderer<'_> {
             return;
         }
         let tools = with_detail(&request.described, detail);
-        if let Some(bound) = tagged_json_calls(&tools, "<tool_call>", "</tool_call>") {
-            prompt.hold(bound);
-            prompt.trigger = Some("(<tool_call>)".to_owned());
+        let (bound, trigger) = match request.form {
+            CallForm::Json => {
+                (tagged_json_calls(&tools, "<tool_call>", "</tool_call>"), "(<tool_call>)".to_owned())
+            }
+            CallForm::Pythonic => (pythonic_calls(&tools), pythonic_trigger(&tools)),
+        };
+        match bound {
+            Some(bound) => {
+                prompt.hold(bound);
+                prompt.trigger = Some(trigger);
+            }
+            None if tools.is_empty() => {}
+            None => prompt
+                .notes
+                .push("no grammar can be made for calls of these tools; any text is taken".to_owned()),
         }
     }
 

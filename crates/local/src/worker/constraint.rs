@@ -42,7 +42,6 @@ pub(super) fn sampler_of(
     request: &Generate,
     prompt: &Prompt,
 ) -> Result<Sampler, WorkerError> {
-    let given = &request.sampling;
     let (root, grammar) = match &prompt.force {
         Some(Force::Rule(rule)) => (Some(rule.clone()), None),
         Some(Force::Json(grammar) | Force::Answer(grammar)) => (None, Some(grammar.clone())),
@@ -55,20 +54,13 @@ pub(super) fn sampler_of(
     // A template that cannot leave thinking out is told to end it at once.
     let silent = (request.thinking.enabled == Some(false)).then_some(0);
     let options = SamplerOptions {
-        seed: given.seed,
-        temperature: given.temperature,
-        top_k: given.top_k.map(|k| i32::try_from(k).unwrap_or(i32::MAX)),
-        top_p: given.top_p,
-        min_p: given.min_p,
-        repeat_penalty: given.repeat_penalty,
-        frequency_penalty: given.frequency_penalty,
-        presence_penalty: given.presence_penalty,
         thinking_budget: silent
             .or(request.thinking.budget.map(|most| i32::try_from(most).unwrap_or(i32::MAX))),
         root,
         calls: prompt.calls.clone(),
         trigger: prompt.trigger.clone(),
         grammar,
+        ..chances(request)
     };
     let _ = recent_log();
     Sampler::new(model, Some(&prompt.format), &options).map_err(|error| {
@@ -81,4 +73,26 @@ pub(super) fn sampler_of(
             log.iter().rev().find(|line| !line.trim().is_empty()).map(|line| format!(" ({})", line.trim()));
         WorkerError::Refused { reason: format!("{what} cannot be used: {error}{}", why.unwrap_or_default()) }
     })
+}
+
+/// Chooses the tokens of a reply that has gone where no grammar follows.
+pub(super) fn free_sampler(model: &LlamaModel, request: &Generate) -> Result<Sampler, WorkerError> {
+    let sampler = Sampler::new(model, None, &chances(request));
+    sampler.map_err(|error| WorkerError::Refused { reason: error.to_string() })
+}
+
+/// The settings of a request, without what holds it.
+fn chances(request: &Generate) -> SamplerOptions {
+    let given = &request.sampling;
+    SamplerOptions {
+        seed: given.seed,
+        temperature: given.temperature,
+        top_k: given.top_k.map(|k| i32::try_from(k).unwrap_or(i32::MAX)),
+        top_p: given.top_p,
+        min_p: given.min_p,
+        repeat_penalty: given.repeat_penalty,
+        frequency_penalty: given.frequency_penalty,
+        presence_penalty: given.presence_penalty,
+        ..SamplerOptions::default()
+    }
 }

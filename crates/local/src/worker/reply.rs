@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use llama_cpp_2::token::LlamaToken;
 
+use super::constraint::free_sampler;
 use super::guess::Guesses;
 use super::output::Output;
 use super::pieces::PieceStream;
@@ -32,6 +33,8 @@ pub(super) struct Reply<'a, 'model> {
     pub(super) text: TextStream,
     pub(super) pieces: PieceStream,
     pub(super) next_parse: Instant,
+    /// Whether the grammar was given up.
+    pub(super) let_go: bool,
     /// Where the next tokens may be found already; none where that cannot be used.
     pub(super) guesses: Option<Guesses>,
 }
@@ -58,10 +61,7 @@ impl Reply<'_, '_> {
             }
             self.misbehave(usage.generated);
             self.session.hold(batch.row(), self.verbatim.as_ref());
-            let token = self
-                .sampler
-                .sample(&mut self.session.context, batch.row())
-                .map_err(|error| WorkerError::Compute { reason: format!("choose a token: {error}") })?;
+            let token = self.choose(batch.row())?;
             usage.generated += 1;
             self.session.slots[self.index].tokens.push(token);
             let preserved = self.prompt.shows(token);
@@ -85,6 +85,20 @@ impl Reply<'_, '_> {
                 None => return Ok(Finish::Cancelled),
             }
             usage.guessed += batch.guessed();
+        }
+    }
+
+    fn choose(&mut self, row: Row) -> Result<LlamaToken, WorkerError> {
+        let failed = |error: NativeError| WorkerError::Compute { reason: format!("choose a token: {error}") };
+        match self.sampler.sample(&mut self.session.context, row) {
+            Ok(token) => Ok(token),
+            // One token began a call and went on as none of the tools is called: that is text.
+            Err(_) if self.prompt.trigger.is_some() && self.prompt.force.is_none() && !self.let_go => {
+                self.let_go = true;
+                self.sampler = free_sampler(self.session.model, self.request)?;
+                self.sampler.sample(&mut self.session.context, row).map_err(failed)
+            }
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -146,7 +160,7 @@ impl Reply<'_, '_> {
         let raw = self.text.text().to_owned();
         if let Some(Force::Json(_)) = self.prompt.force {
             // Written in another form than the template's: the next prompt renders it anew.
-            return Ok(Written { finish, called: true, unread: Some(raw.clone()), raw });
+            return Ok(Written { finish, called: true, unread: Some(raw.clone()), raw, let_go: false });
         }
         let parsed = match self.prompt.force {
             Some(Force::Answer(_)) => Ok(plain(&raw)),
@@ -169,7 +183,7 @@ impl Reply<'_, '_> {
         let slot = &mut self.session.slots[self.index];
         let ended = slot.tokens.last().is_some_and(|token| vocab.is_eog(*token));
         slot.set_record(record, ended);
-        Ok(Written { finish, called, raw, unread })
+        Ok(Written { finish, called, raw, unread, let_go: self.let_go })
     }
 
     /// What the template's parser makes of the whole. llama.cpp's grammars let more white space stand around the end of
@@ -247,10 +261,12 @@ pub(super) struct Written {
     pub(super) called: bool,
     pub(super) raw: String,
     pub(super) unread: Option<String>,
+    /// Whether the grammar was given up.
+    pub(super) let_go: bool,
 }
 
 impl Written {
     pub(super) fn cancelled() -> Self {
-        Self { finish: Finish::Cancelled, called: false, raw: String::new(), unread: None }
+        Self { finish: Finish::Cancelled, called: false, raw: String::new(), unread: None, let_go: false }
     }
 }

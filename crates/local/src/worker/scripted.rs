@@ -19,6 +19,7 @@ use crate::messages::Form;
 use crate::protocol::{Choice, Event, Finish, Generate, Load, SamplingOptions};
 use crate::speed::{Lookup, SpeedOptions};
 
+mod pythonic;
 mod thinking;
 mod triggers;
 
@@ -142,8 +143,7 @@ impl Scene {
         file.read_to_string(&mut lines).unwrap();
         let names =
             crate::parse::names(if request.tools.is_empty() { &request.described } else { &request.tools });
-        let form =
-            if request.tools.is_empty() { Form::Prompted(crate::CallForm::Json) } else { Form::Native };
+        let form = if request.tools.is_empty() { Form::Prompted(request.form) } else { Form::Native };
         let mut deltas = Deltas::new(form, names, Arc::default());
         let mut all = Vec::new();
         for line in lines.lines() {
@@ -186,6 +186,7 @@ fn asked(tools: &[Value]) -> Generate {
         tools: tools.to_vec(),
         choice: Choice::Auto,
         described: Vec::new(),
+        form: crate::CallForm::default(),
         tools_last: false,
         answer: Default::default(),
         thinking: Default::default(),

@@ -163,7 +163,12 @@ impl<'model> Session<'model> {
             result = self.attempt(request, &prompt, sampler, &mut usage, output)?;
         }
         usage.reused = reused.unwrap_or(usage.reused);
-        let Written { finish, raw, unread, .. } = result;
+        let Written { finish, raw, unread, let_go, .. } = result;
+        if let_go {
+            prompt
+                .notes
+                .push("a call was begun that is none of a tool; the rest was written freely".to_owned());
+        }
         Ok(Done {
             job: request.job,
             finish,
@@ -206,6 +211,7 @@ impl<'model> Session<'model> {
             text: TextStream::new(prompt.stops.iter().cloned()),
             pieces: PieceStream::new(names(&request.tools), prompt.thinking.clone()),
             next_parse: Instant::now(),
+            let_go: false,
             guesses,
         };
         let began = Instant::now();

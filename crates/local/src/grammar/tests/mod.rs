@@ -1,6 +1,7 @@
 //! What the grammars write is valid, what is valid is mostly taken, and odd schemas do no harm.
 
 mod hostile;
+mod pythonic;
 mod random;
 mod reader;
 

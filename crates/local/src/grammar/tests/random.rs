@@ -151,6 +151,11 @@ fn object(random: &mut Random, depth: usize) -> Value {
     out
 }
 
+/// A schema of any kind.
+pub(super) fn schema_at_random(random: &mut Random) -> Value {
+    schema(random, 2)
+}
+
 fn schema(random: &mut Random, depth: usize) -> Value {
     let several = |random: &mut Random| -> Value {
         (0..1 + random.below(3)).map(|_| schema(random, depth - 1)).collect()

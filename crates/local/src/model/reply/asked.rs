@@ -5,6 +5,7 @@
 use lectern_core::{AnswerForm, Purpose, Sampling, ToolChoice, ToolPlacement};
 
 use super::ReplyTask;
+use crate::format::CallForm;
 use crate::images::images_of;
 use crate::messages::{Form, messages_of, readable, tools_of};
 use crate::protocol::{Answer, Choice, Generate, SamplingOptions, Thinking};
@@ -18,9 +19,9 @@ impl ReplyTask {
             ToolChoice::Required => Choice::Required,
             ToolChoice::Tool(name) => Choice::Tool(self.names.alias(name.as_str()).to_owned()),
         };
-        let (tools, described) = match self.form {
-            Form::Native => (tools, Vec::new()),
-            Form::Prompted(_) => (Vec::new(), tools),
+        let (tools, described, form) = match self.form {
+            Form::Native => (tools, Vec::new(), CallForm::default()),
+            Form::Prompted(form) => (Vec::new(), tools, form),
         };
         let must_call = matches!(choice, Choice::Required | Choice::Tool(_)) && !described.is_empty();
         let answer = match &self.request.answer {
@@ -40,6 +41,7 @@ impl ReplyTask {
             tools,
             choice,
             described,
+            form,
             tools_last: self.request.tool_placement == ToolPlacement::LastUser,
             answer,
             thinking: Thinking { enabled: thinking.enabled, budget: thinking.budget },
