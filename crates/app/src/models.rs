@@ -11,7 +11,8 @@ use lectern_core::{ChatModel, ModelId, ToolMode};
 use lectern_local::memory::MemoryPlan;
 use lectern_local::saved::Deleted;
 use lectern_local::{
-    Inspection, Lingering, LocalModel, LocalOptions, ModelFileError, ModelFileInfo, WorkerCommand, read_info,
+    CacheOptions, Inspection, Lingering, LocalModel, LocalOptions, ModelFileError, ModelFileInfo,
+    WorkerCommand, read_info,
 };
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -88,14 +89,23 @@ impl Model {
         Levels { model: self.options.entry(), ..Levels::default() }.effective()
     }
 
+    /// How it is loaded, as far as its own settings say.
+    pub(crate) fn local(&self) -> LocalOptions {
+        self.alone().local()
+    }
+
     /// How its memory is planned, with so many tokens of context; a part that sees and can't be used is the problem of
     /// the turn that wants it.
     pub(crate) fn plan(&self, info: &ModelFileInfo, context: u32) -> MemoryPlan {
         let options = self.alone().local();
         let usual = MemoryPlan::default();
         let projector = lectern_local::projector_of(info, &options.projector).ok().flatten();
+        // One that can't be read is refused when the model is loaded.
+        let draft = options.speed.draft.as_deref().and_then(|path| lectern_local::read_info(path).ok());
         MemoryPlan {
             context,
+            draft: draft.map(|draft| draft.shape),
+            kept: Some(CacheOptions::default().memory_bytes),
             keys: options.speed.keys.unwrap_or(usual.keys),
             values: options.speed.values.unwrap_or(usual.values),
             projector: projector.map(|projector| projector.shape),
@@ -345,6 +355,15 @@ impl Models {
     /// The same with what llama.cpp makes of the chat template; a worker looks at it.
     pub async fn examine(&self, path: &Path) -> Result<Inspection, Problem> {
         lectern_local::inspect(path, &self.worker).await.map_err(|error| bad_file(&error))
+    }
+
+    /// Renders a plain chat with a template; one that can't is refused with the reason.
+    pub(crate) async fn try_template(&self, text: &str) -> Result<(), Problem> {
+        let tried = lectern_local::try_template(text, &self.worker).await;
+        tried.map_err(|fault| {
+            Problem::new("bad_setting", format!("the template {fault}"))
+                .hint("Nothing was changed; the model keeps the template that it has.")
+        })
     }
 
     /// The model ready to be asked. Its file is loaded with the first question; a file that can't be used is an error

@@ -130,10 +130,39 @@ pub fn pairs(typed: &[String]) -> Result<Entry, Problem> {
             .split_once('=')
             .ok_or_else(|| Problem::new("bad_setting", format!("`{pair}` is not of the form key=value")))?;
         let key = SettingKey::named(name).ok_or_else(|| check::unknown(name))?;
-        let value = if value.is_empty() { Value::Null } else { check::typed(key, value) };
+        let value = if value.is_empty() { Value::Null } else { typed_value(key, value)? };
         entry.insert(key.name(), value);
     }
     Ok(entry)
+}
+
+/// A value that was typed. Long texts may stand in a file, `@FILE`: none of them begins like that. The path of a
+/// template's file is no template, so it is taken as the file.
+fn typed_value(key: SettingKey, text: &str) -> Result<Value, Problem> {
+    let from_file = matches!(key, SettingKey::Template | SettingKey::Grammar | SettingKey::JsonSchema);
+    let named = text.strip_prefix('@').filter(|_| from_file).map(Path::new);
+    let path = named.or_else(|| {
+        let path = Path::new(text);
+        (key == SettingKey::Template && !check::is_template(text) && path.is_file()).then_some(path)
+    });
+    match path {
+        Some(path) if key == SettingKey::Template => template_file(path).map(Value::String),
+        Some(path) => Ok(check::typed(key, &text_file(path)?)),
+        None => Ok(check::typed(key, text)),
+    }
+}
+
+/// A template's file: its text, or what stands in the `tokenizer_config.json` of a repository.
+fn template_file(path: &Path) -> Result<String, Problem> {
+    let text = text_file(path)?;
+    let config = serde_json::from_str::<Value>(&text).ok();
+    let within = config.and_then(|config| Some(config.get("chat_template")?.as_str()?.to_owned()));
+    let text = within.unwrap_or(text);
+    if check::is_template(&text) {
+        return Ok(text);
+    }
+    let said = format!("{} holds no chat template (Jinja): there is no {{{{ or {{% in it", path.display());
+    Err(Problem::new("bad_setting", said))
 }
 
 fn text_file(path: &Path) -> Result<String, Problem> {
@@ -147,17 +176,27 @@ fn json_file(path: &Path) -> Result<Value, Problem> {
 }
 
 /// Changes how a model writes, and shows it.
-pub fn set(engine: &Engine, id: &ModelId, typed: &[String]) -> Result<bool, Problem> {
-    let view = engine.set_model_generation(id, &pairs(typed)?)?;
-    Ok(lines(&view, |setting| setting.set_here))
+pub async fn set(engine: &Engine, id: &ModelId, typed: &[String], as_json: bool) -> Result<bool, Problem> {
+    let view = engine.set_model_generation(id, &pairs(typed)?).await?;
+    if as_json { json_line(&view) } else { Ok(lines(&view, |setting| setting.set_here)) }
+}
+
+/// Forgets all that was set for a model, and shows what holds now.
+pub fn reset(engine: &Engine, id: &ModelId, as_json: bool) -> Result<bool, Problem> {
+    let view = engine.reset_model_generation(id)?;
+    if as_json { json_line(&view) } else { Ok(lines(&view, |_| true)) }
+}
+
+fn json_line(view: &GenerationView) -> Result<bool, Problem> {
+    let text = serde_json::to_string(view).map_err(|error| Problem::new("defect", error.to_string()))?;
+    Ok(data(&text))
 }
 
 /// Shows how a model writes.
 pub fn show(engine: &Engine, id: &ModelId, as_json: bool) -> Result<bool, Problem> {
     let view = engine.generation(Some(id), None)?;
     if as_json {
-        let text = serde_json::to_string(&view).map_err(|error| Problem::new("defect", error.to_string()))?;
-        return Ok(data(&text));
+        return json_line(&view);
     }
     for problem in &view.problems {
         aside(&format!("! {}", problem.message));

@@ -74,8 +74,15 @@ async fn run(cli: Cli) -> Exit {
     })
 }
 
-/// `LECTERN_LOG=debug` shows what goes on inside.
+/// `LECTERN_LOG=debug` shows what goes on inside. Without it only what a model's process has to say is shown: that what
+/// it kept of a conversation was damaged, or can't be saved.
 fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LECTERN_LOG").unwrap_or_else(|_| "off".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    let asked = tracing_subscriber::EnvFilter::try_from_env("LECTERN_LOG");
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+    match asked {
+        Ok(filter) => log.with_env_filter(filter).init(),
+        Err(_) => {
+            log.with_env_filter("off,lectern_local::worker=warn").without_time().with_target(false).init();
+        }
+    }
 }

@@ -77,6 +77,8 @@ pub struct Advice {
 pub struct Question<'a> {
     /// The need with so many tokens of context.
     pub need: &'a dyn Fn(u32) -> Need,
+    /// The need with a cache of 8-bit numbers (`kv_type=q8_0`); none where that can't be, or is chosen already.
+    pub leaner: Option<&'a dyn Fn(u32) -> Need>,
     /// Tokens that it would be used with.
     pub context: u32,
     /// Tokens that it was made for; none when not known.
@@ -122,7 +124,8 @@ pub fn advise(question: &Question<'_>, place: &Place<'_>) -> Advice {
             contexts(question.trained).next().filter(|least| (question.need)(*least).total <= at_most)
         });
     let pace = pace(question, need.weights, place.tests);
-    let reasons = reasons(verdict, &need, question, place, pace.as_ref());
+    let mut reasons = reasons(verdict, &need, question, place, pace.as_ref());
+    reasons.extend(leaner(question, &need, suggested_context, with_ease, at_most));
     Advice {
         verdict,
         need,
@@ -132,6 +135,36 @@ pub fn advise(question: &Question<'_>, place: &Place<'_>) -> Advice {
         pace,
         reasons,
     }
+}
+
+/// Whether a cache of 8-bit numbers would be a gain: when little memory is left, or a longer context would fit.
+fn leaner(
+    question: &Question<'_>,
+    need: &Need,
+    suggested: Option<u32>,
+    with_ease: u64,
+    at_most: u64,
+) -> Option<(&'static str, String)> {
+    let lean = question.leaner?;
+    let (now, then) = (need.kv, lean(question.context).kv);
+    let saved = need.total.saturating_sub(lean(question.context).total);
+    let longer = contexts(question.trained).filter(|context| lean(*context).total <= with_ease).last();
+    let context = longer.filter(|longer| suggested.is_none_or(|suggested| *longer > suggested));
+    let gain = if need.total > with_ease && lean(question.context).total <= at_most {
+        format!("it takes {} less", bytes(saved))
+    } else {
+        format!("{} tokens of context would fit", context?)
+    };
+    // What a conversation takes is the smaller part of the need: then it is not worth the advice.
+    (saved >= need.total / 50).then(|| {
+        let said = format!(
+            "with kv_type=q8_0 the conversation takes {} in place of {}: {gain} (flash attention comes with it; reading \
+             is about a tenth slower on a processor)",
+            bytes(then),
+            bytes(now)
+        );
+        ("kv_type", said)
+    })
 }
 
 /// What the system and other programs want: a quarter, at least 2 GiB where there is that much, at most 8.
@@ -237,7 +270,7 @@ mod tests {
     fn about(size: u64, total: u64, tests: &[Ran]) -> Advice {
         let need = move |context| guess_need(size, context);
         advise(
-            &Question { need: &need, context: 8192, trained: Some(32_768), ran: None },
+            &Question { need: &need, leaner: None, context: 8192, trained: Some(32_768), ran: None },
             &place(total, tests),
         )
     }
@@ -268,10 +301,31 @@ mod tests {
         let need = |context| guess_need(2_500_000_000, context);
         let ran = Some(Ran { weights: 2_500_000_000, prompt: 20.0, generation: 2.0 });
         let memory = Memory { total: 16 * GIB, available: GIB, limit: Some(16 * GIB) };
-        let question = Question { need: &need, context: 8192, trained: Some(4096), ran };
+        let question = Question { need: &need, leaner: None, context: 8192, trained: Some(4096), ran };
         let advice = advise(&question, &Place { memory, graphics: 0, tests: &[] });
         let codes: Vec<&str> = advice.reasons.iter().map(|(code, _)| *code).collect();
         assert_eq!(codes, ["memory_fits", "memory_limit", "memory_busy", "context_trained", "speed_slow"]);
         assert!(advice.pace.unwrap().measured);
+    }
+
+    #[test]
+    fn a_smaller_cache_is_advised_where_it_helps() {
+        let need = |context| guess_need(5_000_000_000, context);
+        let lean = |context| {
+            let usual = guess_need(5_000_000_000, context);
+            Need { kv: usual.kv / 2, total: usual.total - usual.kv / 2, ..usual }
+        };
+        let advised = |total, leaner| {
+            let question =
+                Question { need: &need, leaner, context: 16_384, trained: Some(32_768), ran: None };
+            let advice = advise(&question, &place(total, &[]));
+            advice.reasons.into_iter().find(|(code, _)| *code == "kv_type").map(|(_, text)| text)
+        };
+        assert_eq!(advised(64 * GIB, Some(&lean)), None, "there is room for all of it");
+        assert_eq!(advised(9 * GIB, None), None, "it can't be had");
+        let tight = advised(9 * GIB, Some(&lean)).unwrap();
+        assert!(tight.contains("kv_type=q8_0") && tight.contains("flash attention"), "{tight}");
+        let longer = advised(12 * GIB, Some(&lean));
+        assert!(longer.is_none_or(|text| text.contains("tokens of context would fit")));
     }
 }

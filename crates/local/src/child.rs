@@ -13,7 +13,9 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 
+use crate::busy::quiet;
 use crate::protocol::{Event, Request};
+use crate::speed::Waiting;
 use crate::worker::MISBEHAVE_VARIABLE;
 
 /// How a worker is started: an executable that calls [`crate::worker_main`] when given these arguments.
@@ -22,6 +24,7 @@ pub struct WorkerCommand {
     program: PathBuf,
     arguments: Vec<OsString>,
     may_misbehave: bool,
+    waiting: Waiting,
 }
 
 impl WorkerCommand {
@@ -31,7 +34,7 @@ impl WorkerCommand {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { program: program.into(), arguments, may_misbehave: false }
+        Self { program: program.into(), arguments, may_misbehave: false, waiting: Waiting::Auto }
     }
 
     /// Allows [`crate::Misbehaviour`], for tests of recovery.
@@ -40,12 +43,16 @@ impl WorkerCommand {
         self
     }
 
+    /// How its threads are to wait for each other.
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
-            // Spinning OpenMP threads cost 2 to 15 times on a busy machine.
-            .env("OMP_WAIT_POLICY", "passive")
             // ggml would start a debugger to print a backtrace.
             .env("GGML_NO_BACKTRACE", "1")
             .env_remove(MISBEHAVE_VARIABLE)
@@ -53,6 +60,18 @@ impl WorkerCommand {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        match self.waiting {
+            Waiting::Asleep => _ = command.env("OMP_WAIT_POLICY", "passive"),
+            // Not `active`: such threads would go on turning while nobody asks anything.
+            Waiting::Awake => _ = command.env_remove("OMP_WAIT_POLICY"),
+            Waiting::Auto => {
+                if quiet() {
+                    command.env_remove("OMP_WAIT_POLICY");
+                } else {
+                    command.env("OMP_WAIT_POLICY", "passive");
+                }
+            }
+        }
         if self.may_misbehave {
             command.env(MISBEHAVE_VARIABLE, "1");
         }

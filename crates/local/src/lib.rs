@@ -3,6 +3,7 @@
 //! Invariant: llama.cpp never computes inside the application's own process; what it does to the worker is an
 //! error of one reply.
 
+mod busy;
 mod child;
 mod deltas;
 mod format;
@@ -34,8 +35,8 @@ pub use model::{Lingering, LocalModel, LocalOptions};
 pub use parse::{ParseError, ParsedText, ParsedToolCall, parse_text};
 pub use protocol::Misbehaviour;
 pub use saved::CacheOptions;
-pub use speed::{FlashAttention, KvType, Loading, Lookup, SpeedError, SpeedOptions};
-pub use tools::{Inspection, TextParser, ToolSupport, inspect};
+pub use speed::{FlashAttention, KvType, Loading, Lookup, SpeedError, SpeedOptions, Waiting};
+pub use tools::{Inspection, TemplateFault, TextParser, ToolSupport, inspect, try_template};
 pub use worker::worker_main;
 
 /// With what a model is shown images: nothing in a build that shows none.

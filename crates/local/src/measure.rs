@@ -131,7 +131,7 @@ pub async fn bench(
     time: Duration,
 ) -> Result<Bench, MeasureError> {
     within(BENCH_LIMIT, async {
-        let mut child = start(command)?;
+        let mut child = start(&command.clone().waiting(options.speed.waiting))?;
         let began = Instant::now();
         let job = child.next_job();
         let (path, format): (PathBuf, _) = (path.to_owned(), options.format.clone());

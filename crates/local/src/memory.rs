@@ -11,7 +11,7 @@ use crate::gguf::{ModelShape, ProjectorShape};
 use crate::speed::KvType;
 
 /// How a model is going to be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// Tokens of context.
     pub context: u32,
@@ -25,6 +25,11 @@ pub struct MemoryPlan {
     pub values: KvType,
     /// The part that sees images, if there is one: what it takes when it has looked at the largest image.
     pub projector: Option<ProjectorShape>,
+    /// The small model that guesses for it, if there is one.
+    pub draft: Option<ModelShape>,
+    /// Bytes for conversations that had to leave the cache, when the need is to be that of a full store of them; else
+    /// what one conversation takes is counted.
+    pub kept: Option<u64>,
 }
 
 impl Default for MemoryPlan {
@@ -36,6 +41,8 @@ impl Default for MemoryPlan {
             keys: KvType::F16,
             values: KvType::F16,
             projector: None,
+            draft: None,
+            kept: None,
         }
     }
 }
@@ -53,6 +60,12 @@ pub struct MemoryNeed {
     pub compute: u64,
     /// The process itself, and the vocabulary.
     pub other: u64,
+    /// Conversations that left the cache, and copies of the states of recurrent layers.
+    #[serde(default)]
+    pub kept: u64,
+    /// The small model that guesses, with its cache.
+    #[serde(default)]
+    pub draft: u64,
     /// All of it.
     pub total: u64,
 }
@@ -93,8 +106,31 @@ pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
         .saturating_add(tensors.saturating_mul(OF_TENSOR))
         .saturating_add(if sight.is_some() { SIGHT } else { 0 })
         .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
-    let total = [weights, kv, compute, other].into_iter().fold(0, u64::saturating_add);
-    MemoryNeed { weights, mapped, kv, compute, other, total }
+    let kept = kept(shape, plan, kv);
+    let draft = plan.draft.as_ref().map_or(0, |draft| beside(draft, plan));
+    let total = [weights, kv, compute, other, kept, draft].into_iter().fold(0, u64::saturating_add);
+    MemoryNeed { weights, mapped, kv, compute, other, kept, draft, total }
+}
+
+/// What is kept beside the cache when the store for it is full. States of recurrent layers are small and come in
+/// copies, so many for each conversation of the cache.
+fn kept(shape: &ModelShape, plan: &MemoryPlan, kv: u64) -> u64 {
+    let Some(most) = plan.kept else { return 0 };
+    let copies = u64::from(plan.sequences.max(1)).saturating_mul(crate::worker::CHECKPOINTS as u64);
+    // While a conversation leaves the cache its state is there twice.
+    let leaving = if most == 0 { 0 } else { kv.min(most) / u64::from(plan.sequences.max(1)) };
+    most.saturating_add(leaving).saturating_add(shape.state_bytes.saturating_mul(copies))
+}
+
+/// What a small model takes in the same process: its cache is as long, and as wide as usual.
+fn beside(draft: &ModelShape, plan: &MemoryPlan) -> u64 {
+    let alone = MemoryPlan {
+        context: plan.context,
+        batch: crate::worker::CHUNK,
+        sequences: 1,
+        ..MemoryPlan::default()
+    };
+    predict(draft, &alone).total.saturating_sub(PROCESS)
 }
 
 fn kv(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
@@ -160,6 +196,15 @@ mod tests {
         assert!(need(4096, KvType::F16).total < need(8192, KvType::F16).total);
         let whole = need(8192, KvType::F16);
         assert_eq!(whole.total, whole.weights + whole.kv + whole.compute + whole.other);
+        let plan = MemoryPlan {
+            context: 8192,
+            draft: Some(shape.clone()),
+            kept: Some(256 << 20),
+            ..MemoryPlan::default()
+        };
+        let full = predict(&shape, &plan);
+        assert!(full.kept >= 256 << 20 && full.draft > shape.weight_bytes, "{full:?}");
+        assert_eq!(full.total, whole.total + full.kept + full.draft);
     }
 
     #[test]

@@ -82,6 +82,8 @@ struct Worker {
     loaded: bool,
     /// The number of the last deletion that it was told of.
     told: u64,
+    /// What the next reply is to say of how it was loaded.
+    notes: Vec<String>,
 }
 
 impl LocalModel {
@@ -92,6 +94,7 @@ impl LocalModel {
         options: LocalOptions,
         command: WorkerCommand,
     ) -> Result<Self, ModelFileError> {
+        let command = command.waiting(options.speed.waiting);
         let (file, child) = inspect_with(path, options.format.template.as_deref(), &command).await?;
         let trained = file.info.context_length.max(1);
         let context = options.context.unwrap_or(USUAL_CONTEXT).clamp(1, trained);

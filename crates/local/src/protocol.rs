@@ -9,7 +9,7 @@ use lectern_core::PromptPart;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::format::FormatOptions;
+use crate::format::{CallForm, FormatOptions};
 use crate::images::Image;
 use crate::measure::{Device, Measure};
 use crate::names::Writing;
@@ -87,6 +87,9 @@ pub(crate) struct Generate {
     /// Tools that the messages describe and the template is not told of, in OpenAI's shape.
     #[serde(default)]
     pub(crate) described: Vec<Value>,
+    /// The form of calls in that description.
+    #[serde(default)]
+    pub(crate) form: CallForm,
     /// Whether the tools are described with the last user message, not before the history.
     #[serde(default)]
     pub(crate) tools_last: bool,
@@ -191,7 +194,13 @@ pub(crate) enum Event {
     /// The model is being loaded; 0 to 1.
     Loading { job: u64, part: f32 },
     /// The model is loaded.
-    Loaded { job: u64, context: u32 },
+    Loaded {
+        job: u64,
+        context: u32,
+        /// What the user is to know about how it was loaded.
+        #[serde(default)]
+        notes: Vec<String>,
+    },
     /// How much of the prompt is evaluated.
     Prompt { job: u64, done: u32, total: u32, reused: u32 },
     /// Pieces of the reply.
@@ -204,6 +213,8 @@ pub(crate) enum Event {
         tools: bool,
         parallel: bool,
         thinking: bool,
+        /// Whether what a user says stands in the prompt that it makes.
+        says: bool,
         /// How calls in the template's own form write their arguments.
         writing: Writing,
     },

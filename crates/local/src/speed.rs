@@ -33,6 +33,8 @@ pub struct SpeedOptions {
     pub batch_threads: Option<u32>,
     /// How the file comes into memory.
     pub loading: Loading,
+    /// How threads wait for each other.
+    pub waiting: Waiting,
     /// After so long without work the model gives its memory back; never when unset.
     pub idle_unload: Option<Duration>,
 }
@@ -62,6 +64,19 @@ pub enum FlashAttention {
     On,
     /// Never.
     Off,
+}
+
+/// How threads wait for each other between two operations, a few thousand times for each token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// By what other programs do when the model's process starts: asleep where they use the processor, else awake.
+    #[default]
+    Auto,
+    /// Asleep: the processor is free for others, and waking up takes time.
+    Asleep,
+    /// Awake for a moment before they sleep: faster on a quiet machine, and many times slower beside others.
+    Awake,
 }
 
 /// How the file comes into memory.

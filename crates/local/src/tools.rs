@@ -1,6 +1,7 @@
 //! Questions about a file or a template that need llama.cpp's chat formats, asked in a worker.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +86,48 @@ pub(crate) async fn inspect_with(
         }
     }
     Ok((out, child))
+}
+
+/// A template that is tried has ended long before, unless it never ends.
+const LONGEST_TRIAL: Duration = Duration::from_secs(30);
+
+/// Why a chat template cannot be used, as a fragment that goes on behind "the template".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateFault {
+    /// The worker could not be started.
+    #[error("cannot be tried: {0}")]
+    NotTried(String),
+    /// It is no template, or refuses a plain chat.
+    #[error("does not render a plain chat: {0}")]
+    Refused(String),
+    /// What the user says is not in the prompt.
+    #[error("leaves out what the user says")]
+    Deaf,
+    /// llama.cpp died of it.
+    #[error("crashes llama.cpp ({0})")]
+    Crash(String),
+    /// It did not end.
+    #[error("does not come to an end")]
+    Endless,
+}
+
+/// Renders a plain chat with a template once, in a worker.
+pub async fn try_template(template: &str, command: &WorkerCommand) -> Result<(), TemplateFault> {
+    let mut child = Child::start(command).map_err(|error| TemplateFault::NotTried(error.to_string()))?;
+    let job = child.next_job();
+    let template = TemplateSource::Text(template.to_owned());
+    child.send(&Request::Describe { job, template }).await;
+    let Ok(event) = tokio::time::timeout(LONGEST_TRIAL, child.event_of(job)).await else {
+        child.kill().await;
+        return Err(TemplateFault::Endless);
+    };
+    match event {
+        Some(Event::Described { says: true, .. }) => Ok(()),
+        Some(Event::Described { says: false, .. }) => Err(TemplateFault::Deaf),
+        Some(Event::Failed { error, .. }) => Err(TemplateFault::Refused(error.to_string())),
+        Some(other) => Err(TemplateFault::NotTried(format!("the worker answered {other:?}"))),
+        None => Err(TemplateFault::Crash(child.autopsy().await.status)),
+    }
 }
 
 /// Parses texts as replies of a model, in a worker: a text that crashes the parser costs one answer.

@@ -20,7 +20,7 @@ pub async fn set_model_generation(
     model: ModelId,
     changes: SettingChanges,
 ) -> Result<GenerationView, Problem> {
-    desk.engine().await?.set_model_generation(&model, &changes)
+    desk.engine().await?.set_model_generation(&model, &changes).await
 }
 
 #[tauri::command]

@@ -43,7 +43,7 @@ impl Engine {
     }
 
     /// Changes the settings of a model; null unsets. Nothing is changed when anything can't be.
-    pub fn set_model_generation(
+    pub async fn set_model_generation(
         &self,
         model: &ModelId,
         changes: &SettingChanges,
@@ -51,6 +51,10 @@ impl Engine {
         let subject = self.model_of(Some(model))?;
         let checked = self.checked(changes, self.known(&subject), Level::Model)?;
         self.check_files(&subject, &checked)?;
+        let template = checked.iter().find(|(key, _)| *key == SettingKey::Template);
+        if let Some(text) = template.and_then(|(_, value)| value.as_ref()?.as_str()) {
+            self.0.models.try_template(text).await?;
+        }
         self.change_model(model, |entry| generation::change(entry, checked))?;
         self.generation(Some(model), None)
     }

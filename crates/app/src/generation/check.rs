@@ -104,7 +104,16 @@ fn text(key: SettingKey, value: &Value, max_bytes: u32) -> Result<Value, Problem
     if key == SettingKey::Grammar && !text.contains("::=") {
         return Err(bad(key, value, "a grammar in GBNF, e.g. root ::= \"yes\" | \"no\""));
     }
+    if key == SettingKey::Template && !is_template(text) {
+        return Err(bad(key, value, "the text of a chat template (Jinja), which has {{ or {% in it")
+            .hint("On the command line a file is named as template=@FILE; its text is kept."));
+    }
     Ok(Value::String(text.to_owned()))
+}
+
+/// Whether a text can be a chat template at all: one without any of these says the same whatever the user asks.
+pub fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%")
 }
 
 fn texts(key: SettingKey, value: &Value, max: u32) -> Result<Value, Problem> {

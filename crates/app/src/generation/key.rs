@@ -11,7 +11,7 @@ const LONGEST_TEXT: u32 = 64 * 1024;
 
 impl SettingKey {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 38] = [
         Self::Preset,
         Self::Temperature,
         Self::TopP,
@@ -35,12 +35,18 @@ impl SettingKey {
         Self::ToolMode,
         Self::ContextLength,
         Self::Lookup,
+        Self::Guesses,
         Self::Draft,
         Self::Projector,
         Self::FlashAttention,
         Self::KvType,
+        Self::KvKeys,
+        Self::KvValues,
         Self::GpuLayers,
         Self::Threads,
+        Self::BatchThreads,
+        Self::Waiting,
+        Self::Loading,
         Self::IdleMinutes,
         Self::Template,
         Self::CallForm,
@@ -88,9 +94,12 @@ impl SettingKey {
             Self::ContextLength => whole(256.0, f64::from(trained.unwrap_or(10_000_000).max(256)), 1024.0),
             Self::Lookup | Self::FlashAttention => choice(&["auto", "on", "off"]),
             Self::Draft | Self::Projector => SettingKind::Text { max_bytes: 4_096 },
-            Self::KvType => choice(&KvType::ALL.map(KvType::name)),
+            Self::KvType | Self::KvKeys | Self::KvValues => choice(&KvType::ALL.map(KvType::name)),
+            Self::Guesses => whole(1.0, 64.0, 1.0),
+            Self::Waiting => choice(&["auto", "asleep", "awake"]),
+            Self::Loading => choice(&["mapped", "locked", "copied"]),
             Self::GpuLayers => whole(0.0, 1_000.0, 1.0),
-            Self::Threads => whole(1.0, 512.0, 1.0),
+            Self::Threads | Self::BatchThreads => whole(1.0, 512.0, 1.0),
             Self::IdleMinutes => whole(1.0, 10_080.0, 1.0),
             Self::CallForm => choice(&["json", "pythonic"]),
         }
@@ -106,12 +115,18 @@ impl SettingKey {
         match self {
             Self::ContextLength
             | Self::Lookup
+            | Self::Guesses
             | Self::Draft
             | Self::Projector
             | Self::FlashAttention
             | Self::KvType
+            | Self::KvKeys
+            | Self::KvValues
             | Self::GpuLayers
             | Self::Threads
+            | Self::BatchThreads
+            | Self::Waiting
+            | Self::Loading
             | Self::IdleMinutes
             | Self::Template
             | Self::CallForm => true,

@@ -7,7 +7,7 @@ use lectern_local::{FormatOptions, LocalOptions, ProjectorChoice, SpeedOptions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Effective;
+use super::{Effective, Entry};
 use crate::view::SettingKey;
 
 /// What a value of [`SettingKey::Projector`] means.
@@ -71,6 +71,28 @@ impl Effective {
         self.read(SettingKey::System)
     }
 
+    /// What the trace says beside how tokens are chosen: what somebody set of how the model is loaded and how it calls.
+    pub fn others(&self, tool_mode: ToolMode) -> Entry {
+        let keys = SettingKey::ALL.into_iter().filter(|key| {
+            // The context that the model has in the end stands with the other settings.
+            *key == SettingKey::Preset || (key.reloads() && *key != SettingKey::ContextLength)
+        });
+        let shown = |key: SettingKey| {
+            let value = self.get(key)?;
+            // A template is long; that it is not the file's own is what counts.
+            let value = if key == SettingKey::Template { Value::Bool(true) } else { value.clone() };
+            Some((key.name(), value))
+        };
+        let mut out: Entry = keys.filter_map(shown).collect();
+        if let Ok(mode) = serde_json::to_value(tool_mode) {
+            out.insert(SettingKey::ToolMode.name(), mode);
+        }
+        if tool_mode == ToolMode::Prompted {
+            out.entry(SettingKey::CallForm.name()).or_insert_with(|| "json".into());
+        }
+        out
+    }
+
     /// How the model is loaded.
     pub fn local(&self) -> LocalOptions {
         let cache = self.read(SettingKey::KvType);
@@ -78,12 +100,16 @@ impl Effective {
             context: self.read(SettingKey::ContextLength),
             speed: SpeedOptions {
                 lookup: self.read(SettingKey::Lookup).unwrap_or_default(),
+                guesses: self.read(SettingKey::Guesses),
                 draft: self.read(SettingKey::Draft),
-                keys: cache,
-                values: cache,
+                keys: self.read(SettingKey::KvKeys).or(cache),
+                values: self.read(SettingKey::KvValues).or(cache),
                 flash_attention: self.read(SettingKey::FlashAttention).unwrap_or_default(),
                 gpu_layers: self.read(SettingKey::GpuLayers),
                 threads: self.read(SettingKey::Threads),
+                batch_threads: self.read(SettingKey::BatchThreads),
+                waiting: self.read(SettingKey::Waiting).unwrap_or_default(),
+                loading: self.read(SettingKey::Loading).unwrap_or_default(),
                 idle_unload: self.read(SettingKey::IdleMinutes).map(minutes),
                 ..SpeedOptions::default()
             },

@@ -60,6 +60,8 @@ pub enum SettingKey {
     ContextLength,
     /// Guessing the next tokens from the conversation itself.
     Lookup,
+    /// Tokens that are guessed from the conversation at once, at most.
+    Guesses,
     /// A small model file of the same vocabulary that guesses the next tokens.
     Draft,
     /// The file with which the model sees images, by its name beside the model or its path; `none` for none of them.
@@ -68,10 +70,20 @@ pub enum SettingKey {
     FlashAttention,
     /// How keys and values are kept in the cache, by llama.cpp's names.
     KvType,
+    /// How keys are kept, where it is otherwise than values.
+    KvKeys,
+    /// How values are kept, where it is otherwise than keys.
+    KvValues,
     /// Layers on a graphics processor; unset: as many as fit.
     GpuLayers,
     /// Threads that compute.
     Threads,
+    /// Threads that read prompts, where these are to be more or fewer.
+    BatchThreads,
+    /// How threads wait for each other.
+    Waiting,
+    /// How the file comes into memory.
+    Loading,
     /// After so many minutes without work the model gives its memory back.
     IdleMinutes,
     /// A chat template (Jinja) in place of the file's.

@@ -7,6 +7,7 @@ mod change;
 mod download;
 mod folders;
 mod login;
+mod presets;
 mod remote;
 mod show;
 mod told;
@@ -62,9 +63,16 @@ pub enum Models {
         /// Its id
         id: String,
         /// Settings as KEY=VALUE; KEY= unsets one
-        #[arg(required = true, value_name = "KEY=VALUE")]
+        #[arg(required_unless_present = "reset", conflicts_with = "reset", value_name = "KEY=VALUE")]
         settings: Vec<String>,
+        /// Forget all that was set for it
+        #[arg(long)]
+        reset: bool,
+        #[command(flatten)]
+        json: Json,
     },
+    /// Values of several settings under a name: list them, save one, delete one
+    Presets(presets::Presets),
     /// Take a model off the list; a file that Lectern downloaded is deleted with it, others stay
     #[command(visible_alias = "remove")]
     Rm(change::Rm),
@@ -182,7 +190,15 @@ async fn act(engine: &Engine, models: Models) -> Result<Exit, Problem> {
         Models::RemoveProvider { provider, json } => remote::remove(engine, &provider, json.json).await?,
         Models::Use { id } => change::choose(engine, &id).await?,
         Models::Show { id, json } => _ = crate::generation::show(engine, &id.as_str().into(), json.json)?,
-        Models::Set { id, settings } => _ = crate::generation::set(engine, &id.as_str().into(), &settings)?,
+        Models::Set { id, settings, reset, json } => {
+            let id = id.as_str().into();
+            if reset {
+                crate::generation::reset(engine, &id, json.json)?;
+            } else {
+                crate::generation::set(engine, &id, &settings, json.json).await?;
+            }
+        }
+        Models::Presets(asked) => presets::run(engine, asked)?,
         Models::Rm(rm) => change::rm(engine, rm).await?,
         Models::Download(target) => return download::download(engine, target).await,
         Models::Downloads(asked) => return download::downloads(engine, asked).await,

@@ -35,14 +35,15 @@ async fn only_models_with_the_same_words_can_guess() {
     assert_eq!(offered(&large), [small_path.clone(), middle_path.clone()], "the smallest first");
     assert_eq!(offered(&middle), std::slice::from_ref(&small_path), "no larger one");
 
-    let set = |path: &PathBuf| {
+    let large = &large;
+    let set = async |path: &PathBuf| {
         let changes = json!({ "draft": path });
-        engine.set_model_generation(&large, changes.as_object().unwrap())
+        engine.set_model_generation(large, changes.as_object().unwrap()).await
     };
     for (path, reason) in
         [(&odd_path, "its tokens are other ones"), (&short_path, "tokens and that of the model")]
     {
-        let problem = set(path).unwrap_err();
+        let problem = set(path).await.unwrap_err();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(problem.code, "bad_setting");
         for told in [&*name, "large.gguf", reason] {
@@ -50,9 +51,9 @@ async fn only_models_with_the_same_words_can_guess() {
         }
     }
     let none = opened.folder.path().join("gone.gguf");
-    assert!(set(&none).unwrap_err().message.contains("gone.gguf"));
-    set(&small_path).unwrap();
-    let view = engine.generation(Some(&large), None).unwrap();
+    assert!(set(&none).await.unwrap_err().message.contains("gone.gguf"));
+    set(&small_path).await.unwrap();
+    let view = engine.generation(Some(large), None).unwrap();
     let draft = view.settings.iter().find(|setting| setting.value == json!(small_path));
     assert!(draft.is_some(), "{:?}", view.settings);
     engine.shutdown().await;

@@ -4,6 +4,7 @@
 //! Invariant: each test has its own home; nothing outlives it.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod ahead;
 mod asking;
 mod debugging;
 mod decoding;
@@ -32,6 +33,7 @@ mod serving;
 mod session;
 mod states;
 mod stopping;
+mod templates;
 mod trust;
 #[cfg(target_os = "linux")]
 mod ways;

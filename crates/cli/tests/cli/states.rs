@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Opened {
     /// A small model of its own weights, at this place in the folder.
-    fn random_model(&self, at: &str, seed: u64, settings: &Value) -> ModelId {
+    async fn random_model(&self, at: &str, seed: u64, settings: &Value) -> ModelId {
         let path = self.folder.path().join(at);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, Recipe { context: 65_536, ..Recipe::seeded(seed) }.bytes()).unwrap();
         let id = self.engine.add_model(&path).unwrap().id;
         let mut changes = json!({"tools": "off", "max_tokens": 40, "seed": 7});
         changes.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-        self.engine.set_model_generation(&id, changes.as_object().unwrap()).unwrap();
+        self.engine.set_model_generation(&id, changes.as_object().unwrap()).await.unwrap();
         id
     }
 
@@ -71,8 +71,10 @@ fn states(folder: &Path) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_goes_on_where_it_was_after_another_model() {
     let opened = Opened::fresh();
-    let (one, other) =
-        (opened.random_model("one.gguf", 5, &json!({})), opened.random_model("other.gguf", 6, &json!({})));
+    let (one, other) = (
+        opened.random_model("one.gguf", 5, &json!({})).await,
+        opened.random_model("other.gguf", 6, &json!({})).await,
+    );
     let (conversation, first) = opened.ask(None, &one, "What is the heat pump's error?").await;
     let known = first.prompt_tokens + first.generated_tokens;
 
@@ -90,7 +92,7 @@ async fn a_conversation_goes_on_where_it_was_after_another_model() {
 async fn a_deleted_conversation_leaves_no_state() {
     let opened = Opened::fresh();
     let engine = &opened.engine;
-    let model = opened.random_model("one.gguf", 5, &json!({}));
+    let model = opened.random_model("one.gguf", 5, &json!({})).await;
     let (one, _) = opened.ask(None, &model, "A secret").await;
     opened.until_saved(1).await;
     let (two, _) = opened.ask(None, &model, "Hello").await;
@@ -108,7 +110,7 @@ async fn a_deleted_conversation_leaves_no_state() {
 async fn a_conversation_that_came_back_is_saved_again() {
     let opened = Opened::fresh();
     let engine = &opened.engine;
-    let model = opened.random_model("one.gguf", 5, &json!({}));
+    let model = opened.random_model("one.gguf", 5, &json!({})).await;
     let (one, _) = opened.ask(None, &model, "No secret").await;
     engine.delete_conversation(&one).unwrap();
     engine.restore_conversation(&one).unwrap();
@@ -123,8 +125,10 @@ async fn a_model_that_was_let_go_in_a_turn_saves_nothing_that_was_deleted_meanwh
     let engine = &opened.engine;
     let endless =
         json!({"grammar": "root ::= \"a\" root", "max_tokens": 1_000_000, "context_length": 65_536});
-    let (model, other) =
-        (opened.random_model("one.gguf", 5, &endless), opened.random_model("other.gguf", 6, &json!({})));
+    let (model, other) = (
+        opened.random_model("one.gguf", 5, &endless).await,
+        opened.random_model("other.gguf", 6, &json!({})).await,
+    );
     // It is known to the model alone: the next turn begins before the model rests.
     let secret = opened.begin(None, &model, "A secret").await;
     let events = until_it_writes(engine, &secret).await;
@@ -164,7 +168,7 @@ async fn stop(engine: &Engine, receipt: &SendReceipt, mut events: Events) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_state_of_a_conversation_that_was_deleted_goes_with_the_next_start() {
     let opened = Opened::fresh();
-    let model = opened.random_model("one.gguf", 5, &json!({}));
+    let model = opened.random_model("one.gguf", 5, &json!({})).await;
     let (one, _) = opened.ask(None, &model, "A secret").await;
     opened.engine.shutdown().await;
     let folder = opened.engine.home().states();
@@ -197,8 +201,8 @@ impl Opened {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_removed_for_good_takes_its_states_along() {
     let opened = Opened::fresh();
-    let one = opened.random_model("one.gguf", 5, &json!({}));
-    let own = opened.random_model("home/models/mine.gguf", 6, &json!({}));
+    let one = opened.random_model("one.gguf", 5, &json!({})).await;
+    let own = opened.random_model("home/models/mine.gguf", 6, &json!({})).await;
     let (conversation, _) = opened.ask(None, &one, "Hello").await;
     opened.ask(Some(&conversation), &own, "And now?").await;
     let removed = opened.engine.remove_model(&own).await.unwrap();

@@ -128,6 +128,9 @@ impl ReplyTask {
 
     async fn drive(&mut self, worker: &mut Worker, child: &mut Child) -> Result<(), Stop> {
         self.ready(worker, child).await?;
+        for message in worker.notes.drain(..) {
+            self.send(Ok(Delta::Notice { code: "model_loading".to_owned(), message }));
+        }
         let job = child.next_job();
         child.send(&Request::Generate(Box::new(self.generate(job)))).await;
         loop {

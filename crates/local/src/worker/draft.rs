@@ -46,7 +46,7 @@ pub(super) fn load_draft(
         reason: format!("the draft model `{}` cannot be used: {reason}", path.display()),
     };
     crate::read_info(path).map_err(|error| refused(error.to_string()))?;
-    let draft = load_file(path, backend).map_err(|error| refused(with_log(&error.to_string())))?;
+    let draft = load_file(path, load, backend).map_err(|error| refused(with_log(&error.to_string())))?;
     check(&draft, target).map_err(refused)?;
     Ok(Some(draft))
 }

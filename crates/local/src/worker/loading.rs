@@ -22,16 +22,18 @@ use crate::speed::Loading;
 /// Bytes that a graphics processor keeps for others.
 const FREE_ON_DEVICE: usize = 512 << 20;
 
+/// A model in memory, and what the user is to know about how it came there.
 pub(super) fn load_model(
     load: &Load,
     backend: &LlamaBackend,
     output: &Arc<Output>,
-) -> Result<LlamaModel, WorkerError> {
+) -> Result<(LlamaModel, Vec<String>), WorkerError> {
     let _ = recent_log();
     let job = load.job;
     let output = Arc::clone(output);
     let mut last = -1.0;
-    let params = params_of(load, backend).with_progress_callback(move |part| {
+    let (params, notes) = params_of(load, backend);
+    let params = params.with_progress_callback(move |part| {
         // One event for each hundredth is enough.
         if part - last >= 0.01 || part >= 1.0 {
             last = part;
@@ -39,7 +41,8 @@ pub(super) fn load_model(
         }
         !ABORT.is_set()
     });
-    LlamaModel::load_from_file(backend, &load.path, &params).map_err(|error| {
+    let model = LlamaModel::load_from_file(backend, &load.path, &params);
+    model.map(|model| (model, notes)).map_err(|error| {
         if ABORT.is_set() {
             return WorkerError::Cancelled;
         }
@@ -47,40 +50,74 @@ pub(super) fn load_model(
     })
 }
 
-/// Loads another file beside it.
+/// Loads another file beside it, with as many layers on a graphics processor as were said for the model.
 pub(super) fn load_file(
     path: &Path,
+    load: &Load,
     backend: &LlamaBackend,
 ) -> Result<LlamaModel, llama_cpp_2::LlamaModelLoadError> {
     let _ = recent_log();
-    LlamaModel::load_from_file(backend, path, &LlamaModelParams::default())
+    let params = into_memory(load);
+    let params = match load.speed.gpu_layers {
+        Some(layers) => params.with_n_gpu_layers(layers),
+        None => params,
+    };
+    LlamaModel::load_from_file(backend, path, &params)
 }
 
-/// How the file comes into memory, and which layers go to a graphics processor.
-fn params_of(load: &Load, backend: &LlamaBackend) -> LlamaModelParams {
+/// How a file comes into memory.
+fn into_memory(load: &Load) -> LlamaModelParams {
     let params = LlamaModelParams::default();
-    let params = match load.speed.loading {
+    match load.speed.loading {
         Loading::Mapped => params,
         Loading::Locked => params.with_use_mmap(true).with_use_mlock(true),
         Loading::Copied => params.with_use_mmap(false),
-    };
-    match load.speed.gpu_layers {
-        Some(layers) => params.with_n_gpu_layers(layers),
-        None if backend.supports_gpu_offload() => fitted(params, load),
-        None => params,
     }
 }
 
+/// How the model comes into memory, and which layers go to a graphics processor.
+fn params_of(load: &Load, backend: &LlamaBackend) -> (LlamaModelParams, Vec<String>) {
+    let params = into_memory(load);
+    let offloads = backend.supports_gpu_offload();
+    match load.speed.gpu_layers {
+        Some(layers) => {
+            let note = (layers > 0 && !offloads).then(|| no_device(layers));
+            (params.with_n_gpu_layers(layers), note.into_iter().collect())
+        }
+        None if offloads => fitted(params, load),
+        None => (params, Vec::new()),
+    }
+}
+
+fn no_device(layers: u32) -> String {
+    format!(
+        "`gpu_layers` is {layers}, but there is no graphics processor that this Lectern can compute on: all layers run \
+         on the processor"
+    )
+}
+
 /// As many layers on the graphics processors as their memory holds; none when it cannot be known.
-fn fitted(mut params: LlamaModelParams, load: &Load) -> LlamaModelParams {
-    let Some(path) = load.path.to_str().and_then(|path| CString::new(path).ok()) else { return params };
+fn fitted(mut params: LlamaModelParams, load: &Load) -> (LlamaModelParams, Vec<String>) {
+    let unfitted = |params: LlamaModelParams, why: &str| {
+        let note = format!(
+            "it could not be found out how many layers fit into the memory of the graphics processor ({why}): all run on \
+             the processor. Set `gpu_layers` to say how many"
+        );
+        (params.with_n_gpu_layers(0), vec![note])
+    };
+    let Some(path) = load.path.to_str().and_then(|path| CString::new(path).ok()) else {
+        return unfitted(params, "the path of the file is no text");
+    };
     let mut context = LlamaContextParams::default().with_n_ctx(NonZeroU32::new(load.context));
     let mut margins = vec![FREE_ON_DEVICE; llama_cpp_2::max_devices()];
     let errors = llama_cpp_sys_2::GGML_LOG_LEVEL_ERROR;
     let fit = Pin::new(&mut params).fit_params(&path, &mut context, &mut margins, load.context, errors);
     // Fitting takes the log over.
     capture_log();
-    if fit.is_ok() { params } else { params.with_n_gpu_layers(0) }
+    match fit {
+        Ok(_) => (params, Vec::new()),
+        Err(error) => unfitted(params, &error.to_string()),
+    }
 }
 
 /// The most telling line of the log, or else what the library returned.

@@ -58,12 +58,16 @@ use draft::{Draft, load_draft};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 use session::Session;
-pub(crate) use session::{BATCH, SEQUENCES};
+pub(crate) use session::{BATCH, CHUNK, SEQUENCES};
 pub(crate) use sight::WHOLE_IMAGE;
 use sight::load_sight;
+pub(crate) use slots::CHECKPOINTS;
 
 /// Set to allow requests that make the worker misbehave.
 pub(crate) const MISBEHAVE_VARIABLE: &str = "LECTERN_WORKER_MISBEHAVE";
+
+/// What a template is tried with.
+const SAID: &str = "Hello there";
 
 static ABORT: Abort = Abort::new();
 /// Set by tests of recovery.
@@ -71,6 +75,7 @@ static ABORT_IN_LOAD: AtomicBool = AtomicBool::new(false);
 
 /// What an executable does when it was started as a worker.
 pub fn worker_main() -> ExitCode {
+    threads::look_at_others();
     let Ok(output) = Output::take_stdout() else { return ExitCode::FAILURE };
     let (sender, requests) = channel();
     std::thread::spawn(move || read_requests(sender, &ABORT));
@@ -103,8 +108,8 @@ fn run_model(
     if ABORT_IN_LOAD.load(Ordering::Relaxed) {
         std::process::abort();
     }
-    let model = match load_model(load, backend, output) {
-        Ok(model) => model,
+    let (model, notes) = match load_model(load, backend, output) {
+        Ok(loaded) => loaded,
         Err(error) => {
             output.send(&Event::Failed { job: load.job, error });
             return requests.recv().ok();
@@ -145,7 +150,7 @@ fn run_model(
             }
         }
     }
-    output.send(&Event::Loaded { job: load.job, context: session.context_size() });
+    output.send(&Event::Loaded { job: load.job, context: session.context_size(), notes });
     let next = serve(&mut session, requests, output);
     session.save_all();
     next
@@ -237,13 +242,14 @@ fn describe(
     session: Option<&mut Session<'_>>,
 ) -> Result<Event, WorkerError> {
     with_templates(source, session, |templates| {
-        let probe = serde_json::json!({ "messages": [{ "role": "user", "content": "Hello" }] });
+        let probe = serde_json::json!({ "messages": [{ "role": "user", "content": SAID }] });
         let (applied, _) = templates.apply(&probe).map_err(refused)?;
         Ok(Event::Described {
             job,
             tools: templates.knows_tools(),
             parallel: templates.knows_parallel_calls(),
             thinking: !applied.thinking_start_tag.is_empty(),
+            says: applied.prompt.contains(SAID),
             writing: calls::writing(templates),
         })
     })

@@ -20,7 +20,7 @@ pub(super) const WORTH_KEEPING: usize = 64;
 /// What is lost with another setting is worth a branch, unless that many times as much stays.
 const SMALL_PART: usize = 8;
 /// Checkpoints of one slot.
-const CHECKPOINTS: usize = 6;
+pub(crate) const CHECKPOINTS: usize = 6;
 
 /// A sequence of the cache.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::OnceLock;
 
+use crate::busy::Since;
 use crate::speed::SpeedOptions;
 
 /// Threads of a context.
@@ -25,11 +27,28 @@ const MANY: usize = 5;
 const FAST_SHARE: f64 = 0.7;
 
 impl Threads {
-    /// As many as are set, or else as this machine is good for.
+    /// As many as are set, or else as this machine is good for beside what others do with it.
     pub(super) fn chosen(options: &SpeedOptions, model_bytes: u64) -> Self {
-        let threads = options.threads.unwrap_or_else(|| usual(model_bytes));
+        let others = STARTED.get().and_then(Since::others);
+        let threads = options.threads.unwrap_or_else(|| beside(usual(model_bytes), others));
         Self { threads, batch_threads: options.batch_threads.unwrap_or(threads) }
     }
+}
+
+/// When this process started.
+static STARTED: OnceLock<Since> = OnceLock::new();
+
+/// Notes what others do from now on.
+pub(super) fn look_at_others() {
+    STARTED.get_or_init(Since::now);
+}
+
+/// So many threads beside others that use so many processors. At least half of them: others may soon be done, and the
+/// system divides fairly.
+fn beside(threads: u32, others: Option<f64>) -> u32 {
+    // Half a processor is what a desktop does anyway.
+    let taken = others.map_or(0, |used| (used + 0.5 - f64::EPSILON) as u32);
+    threads.saturating_sub(taken).max(threads.div_ceil(2))
 }
 
 fn usual(model_bytes: u64) -> u32 {
@@ -131,6 +150,13 @@ mod tests {
     fn a_system_that_says_nothing_is_asked_no_further() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(fast(&root, "0-3"), None);
+    }
+
+    #[test]
+    fn others_get_their_part_and_never_more_than_half() {
+        let chosen =
+            [(4, None), (4, Some(0.3)), (4, Some(0.9)), (4, Some(1.9)), (4, Some(8.0)), (1, Some(2.0))];
+        assert_eq!(chosen.map(|(threads, others)| beside(threads, others)), [4, 4, 3, 2, 2, 1]);
     }
 
     #[test]

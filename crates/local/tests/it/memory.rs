@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lectern_core::{ChatRequest, Sampling};
 use lectern_local::memory::{MemoryNeed, MemoryPlan, predict};
-use lectern_local::{LocalOptions, read_info};
+use lectern_local::{CacheOptions, LocalOptions, SpeedOptions, read_info};
 #[cfg(feature = "vision")]
 use lectern_local::{ProjectorChoice, projector_of};
 use lectern_test_gguf::{Architecture, Proportions, kind};
@@ -134,7 +134,7 @@ async fn the_memory_of_seeing_is_predicted_within_a_tenth() {
         let info = read_info(&path).unwrap();
         let projector = projector_of(&info, &ProjectorChoice::Beside).unwrap().unwrap().shape;
         let plan = MemoryPlan { context, projector: Some(projector), ..MemoryPlan::default() };
-        let blind = predict(&info.shape, &MemoryPlan { projector: None, ..plan });
+        let blind = predict(&info.shape, &MemoryPlan { projector: None, ..plan.clone() });
         let need = predict(&info.shape, &plan);
         assert!(need.weights > blind.weights && need.compute > blind.compute, "{name}: {need:?}");
         let options = LocalOptions { context: Some(context), ..LocalOptions::default() };
@@ -148,4 +148,76 @@ async fn the_memory_of_seeing_is_predicted_within_a_tenth() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_of_a_draft_model_is_predicted_within_a_tenth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (large, small) = (folder.path().join("large.gguf"), folder.path().join("small.gguf"));
+    let shape = |blocks| Proportions {
+        width: 512,
+        heads: 8,
+        kv_heads: 4,
+        hidden: 1536,
+        blocks,
+        more_words: 20_000,
+        merges: 20_000,
+        kind: kind::Q8_0,
+        ..Proportions::tiny(Architecture::Llama)
+    };
+    shape(16).write_hollow(&large).unwrap();
+    shape(8).write_hollow(&small).unwrap();
+    let context = 8192;
+    let draft = Some(read_info(&small).unwrap().shape);
+    let need =
+        predict(&read_info(&large).unwrap().shape, &MemoryPlan { context, draft, ..MemoryPlan::default() });
+    let speed = SpeedOptions { draft: Some(small), ..SpeedOptions::default() };
+    let model =
+        open(&large, LocalOptions { context: Some(context), speed, ..LocalOptions::default() }, worker())
+            .await;
+    let ask_for = ChatRequest {
+        sampling: Sampling { max_tokens: Some(12), ..Sampling::default() },
+        ..request(&"some words ".repeat(30))
+    };
+    assert_eq!(ask(&model, ask_for).await.error, None);
+    let (line, near) = compared("draft", need, peak_of(model.worker_id().await.unwrap()));
+    println!("{line}");
+    assert!(near, "{line}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_of_conversations_that_left_the_cache_is_predicted_within_a_tenth() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hollow.gguf");
+    let shape = Proportions {
+        width: 256,
+        heads: 4,
+        kv_heads: 4,
+        hidden: 256,
+        blocks: 24,
+        more_words: 3000,
+        merges: 3000,
+        ..Proportions::tiny(Architecture::Llama)
+    };
+    shape.write_hollow(&path).unwrap();
+    let (context, kept) = (4096, 96 << 20);
+    let plan = MemoryPlan { context, kept: Some(kept), ..MemoryPlan::default() };
+    let need = predict(&read_info(&path).unwrap().shape, &plan);
+    let cache = CacheOptions { memory_bytes: kept, ..CacheOptions::default() };
+    let options = LocalOptions { context: Some(context), cache, ..LocalOptions::default() };
+    let model = open(&path, options, worker()).await;
+    // Each takes about a third of the context; the store for those that leave it is filled more than once.
+    for number in 0..14 {
+        let ask_for = ChatRequest {
+            conversation: format!("conversation {number}").as_str().into(),
+            sampling: Sampling { max_tokens: Some(2), ..Sampling::default() },
+            ..request(&format!("{number} ").repeat(600))
+        };
+        assert_eq!(ask(&model, ask_for).await.error, None);
+    }
+    let (line, near) = compared("a full store", need, peak_of(model.worker_id().await.unwrap()));
+    println!("{line}");
+    assert!(near, "{line}");
 }

@@ -223,7 +223,7 @@ impl Engine {
     /// The advice about a file of which only the size is known.
     pub(super) fn advice_by_size(&self, size: u64) -> crate::view::AdviceView {
         let need = move |context| -> Need { guess_need(size, context) };
-        self.advice(&need, None, None, None)
+        self.advice(&need, None, None, None, None)
     }
 
     /// The model of the list that has a file of this name, and of this size where it is known.

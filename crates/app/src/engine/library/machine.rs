@@ -11,7 +11,7 @@ use lectern_library::folders::files_of;
 use lectern_library::machine::Memory;
 use lectern_local::measure::{self, Device, DeviceKind as Kind};
 use lectern_local::memory::{MemoryPlan, predict};
-use lectern_local::{LocalOptions, ModelFileInfo, ToolSupport};
+use lectern_local::{KvType, LocalOptions, ModelFileInfo, SpeedOptions, ToolSupport};
 
 use super::super::Engine;
 use crate::library::{KeptBench, of_measure};
@@ -107,7 +107,7 @@ impl Engine {
             .hint("Wait for the answer, or stop it."));
         }
         let command = crate::entry::worker_command(&self.0.executable);
-        let options = LocalOptions::default();
+        let options = tested(model);
         let bench =
             measure::bench(&path, &options, &command, TEST).await.map_err(|error| of_measure(&error))?;
         let kept = self.0.library.keep_bench(&path, &bench)?;
@@ -140,7 +140,7 @@ impl Engine {
                 let advice = match (context, file.size) {
                     (Some(_), Some(size)) if !file.projector => {
                         let need = move |context| advice::guess_need(size, context);
-                        Some(self.advice(&need, context, None, None))
+                        Some(self.advice(&need, None, context, None, None))
                     }
                     _ => file.advice,
                 };
@@ -197,14 +197,19 @@ impl Engine {
         kept: Option<&KeptBench>,
     ) -> AdviceView {
         let plan = model.plan(info, 0);
-        let need = |context| need_of(info, MemoryPlan { context, ..plan });
+        let need = |context| need_of(info, MemoryPlan { context, ..plan.clone() });
+        let narrow = narrower(info, &plan);
+        let leaner =
+            |context| need_of(info, MemoryPlan { context, ..narrow.clone().unwrap_or(plan.clone()) });
+        let leaner = narrow.is_some().then_some(&leaner as &dyn Fn(u32) -> Need);
         let trained = Some(info.context_length).filter(|trained| *trained > 0);
-        self.advice(&need, context, trained, kept.map(KeptBench::ran))
+        self.advice(&need, leaner, context, trained, kept.map(KeptBench::ran))
     }
 
     pub(super) fn advice(
         &self,
         need: &dyn Fn(u32) -> Need,
+        leaner: Option<&dyn Fn(u32) -> Need>,
         context: Option<u32>,
         trained: Option<u32>,
         ran: Option<Ran>,
@@ -219,7 +224,7 @@ impl Engine {
             tests: &tests,
         };
         let context = context.unwrap_or_else(|| trained.unwrap_or(USUAL_CONTEXT).min(USUAL_CONTEXT));
-        view_of(advice::advise(&Question { need, context, trained, ran }, &place))
+        view_of(advice::advise(&Question { need, leaner, context, trained, ran }, &place))
     }
 
     /// The file of a model of the list.
@@ -251,10 +256,30 @@ impl Engine {
     }
 }
 
+/// The plan with a cache of half the size, where that can be had and is not chosen already.
+fn narrower(info: &ModelFileInfo, plan: &MemoryPlan) -> Option<MemoryPlan> {
+    let wide = |kept: KvType| kept.bytes_of_32() > KvType::Q8_0.bytes_of_32();
+    // Numbers are kept in blocks of 32.
+    let layers = &info.shape.attention;
+    let can = !layers.is_empty() && layers.iter().all(|layer| layer.key % 32 == 0 && layer.value % 32 == 0);
+    (can && wide(plan.keys) && wide(plan.values)).then(|| MemoryPlan {
+        keys: KvType::Q8_0,
+        values: KvType::Q8_0,
+        ..plan.clone()
+    })
+}
+
+/// With what a model is tested: as it is used, but for what guesses. The test has nothing to guess from.
+fn tested(model: &Model) -> LocalOptions {
+    let options = model.local();
+    LocalOptions { speed: SpeedOptions { draft: None, idle_unload: None, ..options.speed }, ..options }
+}
+
 fn need_of(info: &ModelFileInfo, plan: MemoryPlan) -> Need {
     let need = predict(&info.shape, &plan);
     let compute = need.compute.saturating_add(need.other);
-    Need { weights: need.weights, kv: need.kv, compute, total: need.total, guessed: false }
+    let kv = need.kv.saturating_add(need.kept);
+    Need { weights: need.weights, kv, compute, total: need.total, guessed: false }
 }
 
 /// All files of a model.

@@ -26,14 +26,14 @@ impl ReplyTask {
             return Ok(());
         }
         match self.load(child).await {
-            Ok(()) => {}
+            Ok(notes) => worker.notes = notes,
             // One that hangs is alive, and would hang for as long again.
             Err(Stop::Dead(error)) if child.has_ended() => {
                 let Ok(fresh) = Child::start(&self.shared.command) else { return Err(Stop::Dead(error)) };
                 let death = self.bury(std::mem::replace(child, fresh)).await;
                 tracing::warn!(status = death.status, "a model's process died while it loaded; once more");
                 self.tell_restart("it died while it loaded the model");
-                self.load(child).await.map_err(|stop| match stop {
+                worker.notes = self.load(child).await.map_err(|stop| match stop {
                     Stop::Dead(error) => Stop::Dead(ModelError {
                         message: format!("{} (it was tried twice)", error.message),
                         ..error
@@ -53,7 +53,7 @@ impl ReplyTask {
         self.send(Ok(Delta::Notice { code: "model_reloaded".to_owned(), message }));
     }
 
-    async fn load(&self, child: &mut Child) -> Result<(), Stop> {
+    async fn load(&self, child: &mut Child) -> Result<Vec<String>, Stop> {
         let path = self.shared.path.clone();
         let checked = tokio::task::spawn_blocking(move || read_info(&path)).await;
         if let Ok(Err(fault)) = checked {
@@ -72,7 +72,7 @@ impl ReplyTask {
         loop {
             match self.wait(child, job, Some(SILENT_LOAD)).await {
                 Waited::Event(Event::Loading { part, .. }) => self.send(Ok(Delta::Loading(part))),
-                Waited::Event(Event::Loaded { .. }) => return Ok(()),
+                Waited::Event(Event::Loaded { notes, .. }) => return Ok(notes),
                 Waited::Event(Event::Failed { error, .. }) => return Err(Stop::Failed(self.explain(error))),
                 Waited::Event(_) => {}
                 Waited::Cancelled => return Err(Stop::Cancelled(job)),

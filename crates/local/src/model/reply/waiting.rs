@@ -69,7 +69,10 @@ impl ReplyTask {
             Err(_) => timeout(GRACE, last_event(&mut child, job)).await.unwrap_or(None),
         };
         match last {
-            Some(Event::Loaded { .. }) => worker.loaded = true,
+            Some(Event::Loaded { notes, .. }) => {
+                worker.loaded = true;
+                worker.notes = notes;
+            }
             Some(_) => {}
             None => {
                 worker.loaded = false;
