@@ -27,7 +27,7 @@ pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
 fn first_offer(input: &TurnInput, messages: &[Message]) -> Offer {
     let all = offerable(input);
     if all.is_empty() {
-        return Offer::default();
+        return Offer { answer: input.answer.clone(), ..Offer::default() };
     }
     let policy = input.exposure.tools;
     // What has to be called is called without a question.
