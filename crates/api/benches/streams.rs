@@ -75,6 +75,7 @@ impl Backend for Scripted {
             sampling: Sampling::default(),
             thinking: ThinkingOptions::default(),
             exposure: ExposurePolicy::default(),
+            others: Default::default(),
             system: None,
             largest_context: None,
             max_steps: 20,

@@ -43,6 +43,7 @@ impl Backend for Scripted {
 
     fn open(&self, _: Option<ModelId>) -> BoxFuture<'static, Result<Answering, Problem>> {
         let answering = Answering {
+            others: Default::default(),
             id: "scripted".into(),
             model: Arc::clone(&self.model) as Arc<dyn ChatModel>,
             tool_mode: ToolMode::Native,
