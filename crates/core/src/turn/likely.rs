@@ -9,7 +9,7 @@ use super::exposing::{Offer, asks_first, chosen, offerable, placement};
 use crate::exposure::{ToolExposure, index};
 use crate::fit::EarlierTurns;
 use crate::message::Message;
-use crate::model::{ChatRequest, ToolChoice};
+use crate::model::{ChatRequest, ThinkingOptions, ToolChoice};
 use crate::store::StoreError;
 
 /// The first request of a turn with this input. A conversation that is not stored yet has no history.
@@ -21,7 +21,17 @@ pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
     };
     messages.push(Message::User(input.message.clone()));
     let offer = first_offer(input, &messages);
-    Ok(requested(input, &input.conversation, &offer, summary, messages))
+    let mut request = requested(input, &input.conversation, &offer, summary, messages);
+    if asks(input) && !offerable(input).is_empty() {
+        // Nobody thinks about a yes or no.
+        request.thinking = ThinkingOptions { enabled: Some(false), budget: None };
+    }
+    Ok(request)
+}
+
+/// Whether the question if a tool is needed comes first. What has to be called is called without it.
+fn asks(input: &TurnInput) -> bool {
+    asks_first(input) && matches!(input.first_choice, ToolChoice::Auto | ToolChoice::None)
 }
 
 fn first_offer(input: &TurnInput, messages: &[Message]) -> Offer {
@@ -30,8 +40,7 @@ fn first_offer(input: &TurnInput, messages: &[Message]) -> Offer {
         return Offer { answer: input.answer.clone(), ..Offer::default() };
     }
     let policy = input.exposure.tools;
-    // What has to be called is called without a question.
-    let asks = asks_first(input) && matches!(input.first_choice, ToolChoice::Auto | ToolChoice::None);
+    let asks = asks(input);
     let choice = chosen(input, &all, messages, &[]);
     let index = choice.needs_index.then(|| index::index(&all));
     if asks && policy != ToolExposure::Always {
