@@ -145,6 +145,7 @@ fn answering(wanted: Wanted) -> Answering {
         tool_mode: ToolMode::Native,
         sampling: Sampling::default(),
         thinking: ThinkingOptions::default(),
+        others: Default::default(),
         exposure: ExposurePolicy { tools: ToolExposure::Always, ..ExposurePolicy::default() },
         system: None,
         largest_context: None,

@@ -51,6 +51,7 @@ impl Backend for Scripted {
             tool_mode: ToolMode::Native,
             sampling: Sampling { max_tokens: Some(99), ..Sampling::default() },
             thinking: ThinkingOptions::default(),
+            others: Default::default(),
             exposure: ExposurePolicy::default(),
             system: None,
             largest_context: None,
