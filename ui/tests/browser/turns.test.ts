@@ -54,7 +54,7 @@ it("an answer that was cut or withheld says so, with a way out", async () => {
   await done(withheld);
   await soon(() => withheld.locator(id("message-assistant")).innerText()).toContain("The provider held back the rest.");
   await withheld.getByRole("button", { name: "Choose another model" }).click();
-  await soon(() => withheld.url()).toContain("settings");
+  await soon(async () => withheld.url()).toContain("settings");
 });
 
 it("an answer that broke off stays, is marked, and is tried again only by the user", async () => {
