@@ -55,7 +55,7 @@ pub async fn login(engine: &Engine, asked: Login) -> Result<(), Problem> {
     let kind = sign_in_kind(&asked, &provider.view);
     if matches!(kind, SignInKind::Key | SignInKind::ServiceAccount) {
         // In memory it would be gone when this process ends.
-        if let Err(problem) = engine.check_keyring().await {
+        if let Err(problem) = engine.check_keyring_for(&provider.view.id).await {
             return Err(give_up(engine, provider, problem).await);
         }
     }

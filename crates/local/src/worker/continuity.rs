@@ -170,9 +170,13 @@ impl Session<'_> {
             self.save(index);
         }
         let size = self.context.copy_size(sequence(index), Part::Whole) as u64;
-        let memory = (size <= self.keep.options.memory_bytes)
-            .then(|| self.context.copy(sequence(index), Part::Whole))
-            .flatten();
+        let memory = if size <= self.keep.options.memory_bytes {
+            // Before it is copied, or there would be one state more than there may be.
+            self.keep.make_room(size);
+            self.context.copy(sequence(index), Part::Whole)
+        } else {
+            None
+        };
         // A file that holds less than the slot does not stand for it.
         if self.slots[index].changed {
             self.slots[index].file = None;

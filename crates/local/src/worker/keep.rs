@@ -133,10 +133,15 @@ impl Keep {
         let conversation = newer.conversation.clone();
         self.stored.push(stored);
         self.thin_out(conversation.as_deref());
+        self.make_room(0);
+    }
+
+    /// Lets the oldest states go from memory until there is room for so many bytes more.
+    pub(super) fn make_room(&mut self, size: u64) {
         let bytes = |stored: &Stored| stored.memory.as_ref().map_or(0, Vec::len) as u64;
         let mut total: u64 = self.stored.iter().map(bytes).sum();
         for stored in &mut self.stored {
-            if total <= self.options.memory_bytes {
+            if total.saturating_add(size) <= self.options.memory_bytes {
                 break;
             }
             total -= bytes(stored);

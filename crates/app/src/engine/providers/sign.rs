@@ -117,12 +117,15 @@ impl Engine {
         })
     }
 
+    /// Whether what a provider is signed in with could be kept.
+    pub async fn check_keyring_for(&self, id: &ProviderId) -> Result<(), Problem> {
+        let entry = self.provider_entry(id)?;
+        self.check_keyring().await.map_err(|problem| or_variable(&entry, problem))
+    }
+
     async fn keep_secret(&self, entry: &ProviderEntry, secret: &Secret) -> Result<Kept, Problem> {
         let kept = self.0.secrets.keep(&entry.secret_name(), &secret.to_text()).await;
-        kept.map_err(|error| {
-            let problem = of_secrets(&error);
-            if problem.code == "no_keyring" { no_keyring(entry, &problem) } else { problem }
-        })
+        kept.map_err(|error| or_variable(entry, of_secrets(&error)))
     }
 
     fn change_login(
@@ -142,6 +145,11 @@ impl Engine {
         self.providers_changed();
         Ok(())
     }
+}
+
+/// Without a keyring a variable helps out.
+fn or_variable(entry: &ProviderEntry, problem: Problem) -> Problem {
+    if problem.code == "no_keyring" { no_keyring(entry, &problem) } else { problem }
 }
 
 /// The secret is in memory only.
