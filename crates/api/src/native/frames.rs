@@ -13,7 +13,7 @@ use crate::sessions::Session;
 use crate::sse;
 use crate::state::stopped;
 use crate::turning::Happening;
-use crate::v1::outcome::{finish_reason, of_turn, sum, usage};
+use crate::v1::outcome::{finish_reason, of_turn, ran_out, sum, usage};
 
 /// Numbers the frames of one answer, and remembers what its end tells.
 pub struct Frames {
@@ -206,6 +206,7 @@ impl Frames {
             TurnOutcome::Completed => self.finish.unwrap_or(FinishReason::Stop),
             TurnOutcome::StepLimit => FinishReason::Length,
             TurnOutcome::Cancelled => return End::Failed(stopped()),
+            TurnOutcome::Failed { error } if ran_out(self.finish, error) => FinishReason::Length,
             TurnOutcome::Failed { error } => return End::Failed(of_turn(error)),
         };
         End::Done { finish: finish_reason(finish, false).unwrap_or("stop") }

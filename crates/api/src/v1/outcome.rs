@@ -61,6 +61,12 @@ pub fn of_model(error: ModelError) -> ApiError {
     of_code(error.code, &error.message)
 }
 
+/// Whether the limit of tokens came before any word. Clients are told so by the reason of the end, which is no error to them.
+pub fn ran_out(finish: Option<FinishReason>, error: &TurnError) -> bool {
+    let empty = error.code == TurnErrorCode::Model(ModelErrorCode::EmptyAnswer);
+    empty && finish == Some(FinishReason::Length)
+}
+
 /// Why a turn ended.
 pub fn of_turn(error: &TurnError) -> ApiError {
     match error.code {

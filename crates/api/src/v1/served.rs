@@ -9,7 +9,7 @@ use lectern_core::{
 };
 
 use super::calls::{Calls, Piece, Pieces};
-use super::outcome::{of_turn, sum};
+use super::outcome::{of_turn, ran_out, sum};
 use super::request::Asked;
 use crate::error::ApiError;
 use crate::metrics::turn::For;
@@ -176,6 +176,7 @@ impl Served {
             TurnOutcome::Completed => self.finish.unwrap_or(FinishReason::Stop),
             TurnOutcome::StepLimit => FinishReason::Length,
             TurnOutcome::Cancelled => return Err(ending_now()),
+            TurnOutcome::Failed { error } if ran_out(self.finish, error) => FinishReason::Length,
             TurnOutcome::Failed { error } => return Err(of_turn(error)),
         };
         // What the model called last, a server answered.

@@ -2,8 +2,9 @@
 
 use lectern_api::{Key, Scope};
 use lectern_core::store::AuditDecision;
+use lectern_core::testing::Beat;
 use lectern_core::testing::{Behaviour, ScriptedTools, calls, calls_all, says, tool as server_tool};
-use lectern_core::{Message, ToolOutcome};
+use lectern_core::{Delta, FinishReason, Message, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::house::{Plan, error, frames, question, tool, with};
@@ -17,6 +18,16 @@ fn tools() -> ScriptedTools {
 
 fn look() -> lectern_core::testing::Reply {
     calls("test__look", json!({}))
+}
+
+#[tokio::test]
+async fn a_limit_of_tokens_before_any_word_is_an_end_and_no_error() {
+    let key = Key::fresh("big-agi").with_server_tools(true);
+    let thought = Beat::Delta(Delta::Thinking("hm".to_owned()));
+    let cut = vec![thought, Beat::Delta(Delta::Finished(FinishReason::Length))];
+    let house = Plan { tools: tools(), key, ..Plan::of([cut.clone(), cut]) }.build().await;
+    let whole = house.completion(&with(question("hi"), json!({"max_tokens": 1}))).await;
+    assert_eq!(whole["choices"][0]["finish_reason"], "length", "{whole}");
 }
 
 #[tokio::test]
