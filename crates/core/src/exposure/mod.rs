@@ -34,10 +34,11 @@ pub enum ToolExposure {
     /// Where the model's template puts them, and only while the model decides what to call. Once results are there, it is
     /// asked whether it needs another call; if not, it answers without definitions.
     Deciding,
-    /// In every step, behind the last user message: the history before it stays as it was evaluated.
+    /// In every step, behind the last user message at the time when they were first shown or last changed: the history
+    /// before it stays as it was evaluated.
     LastUser,
-    /// A short list of names stays at the beginning; the definitions that fit the question best stand behind the last
-    /// user message.
+    /// A short list of names stays at the beginning; the definitions that fit the question best stand behind it. They stay
+    /// there; with a later question come those that were not shown yet.
     Relevant,
     /// Never.
     Off,
@@ -49,8 +50,8 @@ pub enum ToolExposure {
 pub struct ExposurePolicy {
     /// When and where.
     pub tools: ToolExposure,
-    /// Tools that [`ToolExposure::Relevant`] shows in full at most. Pinned ones, and those already used in the turn, come
-    /// on top.
+    /// Tools that [`ToolExposure::Relevant`] shows in full with a question at most. Pinned ones, and those already used in
+    /// the turn, come on top, and as many again that were shown with earlier questions.
     pub relevant: u32,
     /// Whether the model is first asked, bound to yes or no, if it needs a tool at all.
     pub gate: bool,
@@ -135,6 +136,8 @@ pub enum ChosenBecause {
     Used,
     /// It fits the question.
     Relevant,
+    /// It was shown with an earlier question, and stands there.
+    Shown,
     /// There was room for it.
     Room,
     /// It finds other tools of the list.

@@ -21,28 +21,42 @@ const NAME_WEIGHT: f32 = 3.0;
 /// Arguments of a schema that are looked at.
 const MAX_PROPERTIES: usize = 64;
 
-/// How well each tool fits, in the order of the tools; 0 when nothing does.
-pub(super) fn scores(tools: &[ToolSpec], question: &[(String, f32)]) -> Vec<f32> {
-    let documents: Vec<Document> = tools.iter().map(Document::of).collect();
-    let mut found_in: HashMap<&str, u32> = HashMap::new();
-    for document in &documents {
-        for word in document.weights.keys() {
-            *found_in.entry(word).or_default() += 1;
+/// Tools as they are compared with questions.
+pub(super) struct Ranking {
+    documents: Vec<Document>,
+    /// How many tools have each word.
+    found_in: HashMap<String, u32>,
+    usual_length: f32,
+}
+
+impl Ranking {
+    /// Of these tools.
+    pub(super) fn of(tools: &[ToolSpec]) -> Self {
+        let documents: Vec<Document> = tools.iter().map(Document::of).collect();
+        let mut found_in: HashMap<String, u32> = HashMap::new();
+        for word in documents.iter().flat_map(|document| document.weights.keys()) {
+            *found_in.entry(word.clone()).or_default() += 1;
         }
+        let length = documents.iter().map(|document| document.length).sum::<f32>();
+        let usual_length = (length / (documents.len() as f32).max(1.0)).max(1.0);
+        Self { documents, found_in, usual_length }
     }
-    let count = documents.len() as f32;
-    let usual_length = documents.iter().map(|document| document.length).sum::<f32>() / count.max(1.0);
-    let score = |document: &Document| {
-        let length = 1.0 - B + B * document.length / usual_length.max(1.0);
-        let of_word = |(word, weight): &(String, f32)| {
-            let Some(times) = document.weights.get(word) else { return 0.0 };
-            let found = found_in.get(word.as_str()).copied().unwrap_or(0) as f32;
-            let rarity = ((count - found + 0.5) / (found + 0.5) + 1.0).ln();
-            weight * rarity * times * (K1 + 1.0) / (times + K1 * length)
+
+    /// How well each tool fits, in the order of the tools; 0 when nothing does.
+    pub(super) fn scores(&self, question: &[(String, f32)]) -> Vec<f32> {
+        let count = self.documents.len() as f32;
+        let score = |document: &Document| {
+            let length = 1.0 - B + B * document.length / self.usual_length;
+            let of_word = |(word, weight): &(String, f32)| {
+                let Some(times) = document.weights.get(word) else { return 0.0 };
+                let found = self.found_in.get(word.as_str()).copied().unwrap_or(0) as f32;
+                let rarity = ((count - found + 0.5) / (found + 0.5) + 1.0).ln();
+                weight * rarity * times * (K1 + 1.0) / (times + K1 * length)
+            };
+            question.iter().map(of_word).sum()
         };
-        question.iter().map(of_word).sum()
-    };
-    documents.iter().map(score).collect()
+        self.documents.iter().map(score).collect()
+    }
 }
 
 /// The words of a question, each once, with how much they count.

@@ -13,7 +13,7 @@ use super::compose;
 use super::run::Turn;
 use crate::clock::Stopwatch;
 use crate::event::TurnError;
-use crate::exposure::relevant::{Choice, Situation, choose};
+use crate::exposure::relevant::{Asked, Choice, choose};
 use crate::exposure::{Exposure, ExposureReason, GateDecision, ToolExposure, gate, index};
 use crate::ids::ToolName;
 use crate::message::{Message, text_of};
@@ -126,6 +126,7 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
     if let Some(reason) = turn.exposing.tools_end.take() {
         exposure.reason = reason;
         exposure.left_out_count = count(all.len());
+        offer.placement = placement(policy);
         offer.last_word = last_word(reason);
         offer.exposure = Some(exposure);
         return Ok(offer);
@@ -186,6 +187,8 @@ fn close(turn: &mut Turn, offer: &mut Offer, exposure: &mut Exposure, choice: &C
         if turn.exposing.results { ExposureReason::Synthesis } else { ExposureReason::GateClosed };
     exposure.left_out_count = count(all);
     offer.choice = ToolChoice::None;
+    // What an earlier question told of tools stays there.
+    offer.placement = placement(turn.input.exposure.tools);
     turn.exposing.closed = true;
     if turn.input.exposure.tools == ToolExposure::Always {
         // Behind them stands the whole history, which would have to be read anew.
@@ -230,9 +233,9 @@ pub(super) fn chosen(
         }
         ToolExposure::Relevant => {
             let question = text_of(&input.message.parts);
-            let (earlier, recent) = earlier(history);
-            let situation = Situation { question: &question, earlier: &earlier, recent: &recent, wanted };
-            choose(all, &input.exposure, &situation)
+            let mut turns = turns_before(history);
+            turns.push(Asked { question, wanted: wanted.to_vec() });
+            choose(all, &input.exposure, &turns)
         }
     }
 }
@@ -242,27 +245,26 @@ pub(super) fn asks_first(input: &TurnInput) -> bool {
     input.exposure.gate || input.answer != AnswerForm::Free
 }
 
-/// The question before the present one, and the tools called in the turns before, the last one first.
-fn earlier(history: &[Message]) -> (String, Vec<ToolName>) {
-    let is_user = |message: &Message| matches!(message, Message::User(_));
-    let before = history.iter().rposition(is_user).map_or(&[][..], |at| &history[..at]);
-    let question = before.iter().rev().find_map(|message| match message {
-        Message::User(user) => Some(text_of(&user.parts)),
-        Message::Assistant(_) | Message::Tool(_) => None,
-    });
-    let mut recent = Vec::new();
-    for message in before.iter().rev().take(RECENT_MESSAGES) {
-        if let Message::Tool(result) = message
-            && !recent.contains(&result.tool)
-        {
-            recent.push(result.tool.clone());
+/// The turns before the present one, and what was called in them.
+fn turns_before(history: &[Message]) -> Vec<Asked> {
+    let mut turns: Vec<Asked> = Vec::new();
+    for message in history {
+        match message {
+            Message::User(user) => {
+                turns.push(Asked { question: text_of(&user.parts), wanted: Vec::new() });
+            }
+            Message::Tool(result) => {
+                let called = turns.last_mut().map(|turn| &mut turn.wanted);
+                if let Some(called) = called.filter(|called| !called.contains(&result.tool)) {
+                    called.push(result.tool.clone());
+                }
+            }
+            Message::Assistant(_) => {}
         }
     }
-    (question.unwrap_or_default(), recent)
+    turns.pop();
+    turns
 }
-
-/// How far back a call counts as recent.
-const RECENT_MESSAGES: usize = 12;
 
 /// Asks whether a tool is needed, where the policy wants to know.
 async fn ask_gate(
@@ -284,7 +286,8 @@ async fn ask_gate(
     let Some(question) = question else { return Ok(None) };
     // With the definitions in their usual place what is read for the question is not read again for the step.
     let tools = if shown { choice.tools.clone() } else { Vec::new() };
-    let asked = Offer { tools, index: offer.index.clone(), ..Offer::default() };
+    let asked =
+        Offer { tools, placement: placement(policy.tools), index: offer.index.clone(), ..Offer::default() };
     let mut request = compose::composed(turn, &asked)?.request;
     compose::append(&mut request, &question);
     request.answer = AnswerForm::Grammar(gate::GRAMMAR.to_owned());

@@ -43,10 +43,10 @@ fn first_offer(input: &TurnInput, messages: &[Message]) -> Offer {
     let asks = asks(input);
     let choice = chosen(input, &all, messages, &[]);
     let index = choice.needs_index.then(|| index::index(&all));
+    let placement = placement(policy);
     if asks && policy != ToolExposure::Always {
         // The question whether a tool is needed comes first, and without definitions.
-        return Offer { index, ..Offer::default() };
+        return Offer { index, placement, ..Offer::default() };
     }
-    let placement = if asks { Offer::default().placement } else { placement(policy) };
     Offer { tools: choice.tools, placement, index, ..Offer::default() }
 }

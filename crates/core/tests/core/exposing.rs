@@ -349,6 +349,40 @@ async fn pinned_tools_and_those_used_last_are_shown_whatever_the_question() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_shown_stays_and_more_comes_when_a_question_needs_it() {
+    let areas = ["notes", "photos", "invoices", "mails"];
+    let each = areas.iter().flat_map(|area| ["list", "find", "tags", "recent"].map(|what| (area, what)));
+    let tools = each.fold(ScriptedTools::new(), |all, (area, what)| {
+        let spec = named(&format!("{area}__{what}"), &format!("The {what} of {area}."));
+        all.with(spec, Behaviour::Answers("?"))
+    });
+    let script = ScriptedModel::new([calls("notes__list", json!({})), says("ok")]);
+    let mut app = with(ToolExposure::Relevant, false, script, tools);
+    app.exposure.relevant = 4;
+    app.ask("Which notes?").await;
+    for question in ["Which other notes?", "Which photos?", "And which notes?", "Which invoices?", "Thanks!"]
+    {
+        app.model.then(says("ok"));
+        app.ask(question).await;
+    }
+    let shown: Vec<String> = app
+        .model
+        .requests()
+        .iter()
+        .map(|request| {
+            let areas = areas
+                .iter()
+                .map(|area| names(request).iter().filter(|name| name.starts_with(area)).count().to_string());
+            areas.collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    // The last but one would be more than two questions' worth, so it begins anew; the tool that was used last stays.
+    assert_eq!(shown, ["4 0 0 0", "4 0 0 0", "4 0 0 0", "4 4 0 0", "4 4 0 0", "1 0 4 0", "1 0 4 0"]);
+    let systems: Vec<_> = app.model.requests().iter().map(|request| request.system.clone()).collect();
+    assert!(systems.iter().all(|system| *system == systems[0]), "the list of names never changes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn few_tools_need_no_list_and_no_finder() {
     let app = with(ToolExposure::Relevant, false, ScriptedModel::new([says("ok")]), notes());
     app.ask("hi").await;

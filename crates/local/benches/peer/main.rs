@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p lectern-local --bench peer -- [--peer PYTHON --script peer.py] [--models FOLDER]`
 //! `LECTERN_BENCH_SIZE` is `1b` (the shape of Llama-3.2-1B in Q4_0, 910 MB) or `small`; `LECTERN_BENCH_ROUNDS` how
-//! often each is measured; `LECTERN_BENCH_LOCAL` which parts (`compare`, `quote`, `restart`; all of them).
+//! often each is measured; `LECTERN_BENCH_LOCAL` which parts (`compare`, `quote`, `resting`, `restart`; all of them).
 //! Invariant: every figure is measured in this run, the sides one after the other in each round; noise fails nothing.
 
 #![expect(clippy::print_stdout, reason = "it prints its figures")]
@@ -65,6 +65,9 @@ async fn run() {
         quote(&with, &without, &setup, &mut lines).await;
         with.unload().await;
         without.unload().await;
+    }
+    if wanted("resting") {
+        resting(&setup, &mut lines).await;
     }
     if wanted("restart") {
         restart(&setup, &mut lines).await;
@@ -201,6 +204,29 @@ async fn quote(model: &LocalModel, without: &LocalModel, setup: &Setup, lines: &
     if let Some(share) = median(share) {
         println!("{:.0} % of the guessed tokens were right.", share * 100.0);
     }
+}
+
+/// Beside conversations that wait in memory, against beside conversations that stay in the cache.
+async fn resting(setup: &Setup, lines: &mut Vec<Line>) {
+    let mut paces = Vec::new();
+    for memory_bytes in [CacheOptions::default().memory_bytes, 0] {
+        let cache = CacheOptions { memory_bytes, ..CacheOptions::default() };
+        let speed =
+            SpeedOptions { lookup: Lookup::Off, threads: Some(setup.threads), ..SpeedOptions::default() };
+        let options = LocalOptions { context: Some(CONTEXT), speed, cache, ..LocalOptions::default() };
+        let model = ours::open(&setup.path, options).await;
+        let words = Words { model: &setup.model, round: 1 };
+        paces.push(scenarios::beside_others(&model, &words, setup.rounds).await);
+        model.unload().await;
+    }
+    lines.push(Line {
+        what: "a reply while 4,000 tokens of others rest: in memory, in the cache".to_owned(),
+        ours: paces[0],
+        other: Some(paces[1]),
+        unit: "tok/s",
+        more: true,
+        aim: None,
+    });
 }
 
 async fn restart(setup: &Setup, lines: &mut Vec<Line>) {

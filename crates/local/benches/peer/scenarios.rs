@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::other::{Peer, number};
 use crate::ours::{Timed, ask, result, tool};
+use crate::table::median;
 
 /// Tokens of the prompt and of the reply where tokens per second are measured.
 const PROMPT: usize = 500;
@@ -109,6 +110,25 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
     });
     let first = |timed: &Timed| Some(timed.first.as_secs_f64());
     [first(&second), first(&read), theirs.map(|answer| number(&answer, "first"))]
+}
+
+/// Tokens per second of a reply, the median of so many, after two conversations of 2,000 tokens.
+pub async fn beside_others(model: &LocalModel, words: &Words<'_>, rounds: usize) -> f64 {
+    let request = |name: String, text: String, tokens| ChatRequest {
+        conversation: words.conversation(&name),
+        messages: vec![user(&text)],
+        sampling: greedy(tokens),
+        ..ChatRequest::default()
+    };
+    for other in 0..2 {
+        ask(model, &request(format!("other {other}"), words.other(20 + other, 2000), 1)).await;
+    }
+    let mut paces = Vec::new();
+    for round in 0..rounds {
+        let text = words.other(30 + round, 100);
+        paces.push(ask(model, &request("this".to_owned(), text, REPLY)).await.pace());
+    }
+    median(paces).unwrap_or(f64::NAN)
 }
 
 fn schema() -> Value {

@@ -35,7 +35,7 @@ impl Session<'_> {
         if prompt.tokens.is_empty() || count(common) >= self.context_size() {
             return Ok(0);
         }
-        let index = self.settle(one, &prompt.tokens);
+        let index = self.settle(one, &prompt);
         while self.slots[index].cached < self.slots[index].tokens.len() && self.step(index)? {}
         Ok(count(self.slots[index].cached))
     }

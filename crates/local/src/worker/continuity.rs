@@ -1,8 +1,9 @@
 //! Finds the longest beginning of a prompt that was evaluated before, wherever it is, and brings it into place.
 //!
 //! In the order of their cost: the conversation's own sequence, another sequence that begins the same (its cells are
-//! shared), a copy in memory, a file. Invariant: the slots say what the cache holds; a conversation in use never
-//! gives way, and a side job never costs a conversation its state.
+//! shared), a copy in memory, a file. A conversation that rests waits in memory where that costs nothing but its copy.
+//! Invariant: the slots say what the cache holds; a conversation in use never gives way, and a side job never costs a
+//! conversation its state.
 
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use sha2::{Digest, Sha256};
 
 use super::cells::position;
 use super::keep::Stored;
+use super::prompt::Prompt;
 use super::session::{Session, count, sequence};
-use super::slots::{Checkpoint, Slot, WORTH_KEEPING, WORTH_SHARING};
+use super::slots::{Checkpoint, IN_THE_WAY, Slot, WORTH_KEEPING, WORTH_SHARING};
 use crate::native::Part;
 use crate::protocol::{Generate, WorkerError};
 use crate::saved::hex;
@@ -34,7 +36,8 @@ impl Session<'_> {
     }
 
     /// Gives a request a sequence that holds the beginning of its tokens and nothing else.
-    pub(super) fn settle(&mut self, request: &Generate, tokens: &[LlamaToken]) -> usize {
+    pub(super) fn settle(&mut self, request: &Generate, prompt: &Prompt) -> usize {
+        let tokens = &prompt.tokens;
         let rewinds = self.rewinds();
         if !request.side {
             self.bring_back(request, tokens);
@@ -53,8 +56,35 @@ impl Session<'_> {
         };
         self.slots[index].begin(tokens.to_vec(), kept);
         self.slots[index].setting = setting_of(request);
+        self.slots[index].history.told.clone_from(&prompt.told);
         self.slots.touch(index, &request.conversation);
+        if !request.side {
+            self.clear_the_way(&request.conversation, tokens);
+        }
         index
+    }
+
+    /// Lets other conversations wait in memory: one cache is for all, and attention looks over every cell of it that is
+    /// in use, whoever's it is. What they share with the one that goes on stays for it.
+    fn clear_the_way(&mut self, conversation: &str, tokens: &[LlamaToken]) {
+        if !self.rewinds() {
+            return;
+        }
+        let in_the_way: Vec<usize> = (0..self.slots.side())
+            .filter(|index| {
+                let slot = &self.slots[*index];
+                slot.conversation.as_deref() != Some(conversation)
+                    && slot.cached - slot.common(tokens) >= IN_THE_WAY
+            })
+            .collect();
+        for index in in_the_way {
+            // What is not saved yet is left where it is until it is: the file would be waited for.
+            let unsaved = self.keep.disk.is_some() && self.slots[index].changed;
+            let size = self.context.copy_size(sequence(index), Part::Whole) as u64;
+            if !unsaved && self.keep.has_room(size) {
+                self.vacate(index);
+            }
+        }
     }
 
     /// Whether the conversation goes on in this slot, and loses nothing that it may want back.
@@ -192,6 +222,8 @@ impl Session<'_> {
         let Some(mut stored) = self.keep.take_better(tokens, at_hand + WORTH_KEEPING, rewinds) else {
             return;
         };
+        // Before it comes, so that it stands in front.
+        self.clear_the_way(&request.conversation, tokens);
         let target = self.slots.free_or_oldest(None);
         self.vacate(target);
         let path = match &stored.memory {

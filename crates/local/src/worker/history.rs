@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::told::Telling;
+
 /// A reply that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Record {
@@ -22,6 +24,9 @@ pub(super) struct History {
     /// The text before the last reply.
     base: String,
     replies: Vec<Written>,
+    /// Which questions tell of which tools.
+    #[serde(default)]
+    pub(super) told: Vec<Telling>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

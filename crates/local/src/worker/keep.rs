@@ -32,6 +32,13 @@ pub(super) struct Stored {
     pub(super) memory: Option<Vec<u8>>,
 }
 
+impl Stored {
+    /// Bytes in memory.
+    fn bytes(&self) -> u64 {
+        self.memory.as_ref().map_or(0, Vec::len) as u64
+    }
+}
+
 /// What is kept beside the cache.
 pub(super) struct Keep {
     pub(super) options: CacheOptions,
@@ -136,15 +143,23 @@ impl Keep {
         self.make_room(0);
     }
 
+    /// Whether so many bytes more fit into memory without another state going for them.
+    pub(super) fn has_room(&self, size: u64) -> bool {
+        self.bytes_in_memory().saturating_add(size) <= self.options.memory_bytes
+    }
+
+    fn bytes_in_memory(&self) -> u64 {
+        self.stored.iter().map(Stored::bytes).sum()
+    }
+
     /// Lets the oldest states go from memory until there is room for so many bytes more.
     pub(super) fn make_room(&mut self, size: u64) {
-        let bytes = |stored: &Stored| stored.memory.as_ref().map_or(0, Vec::len) as u64;
-        let mut total: u64 = self.stored.iter().map(bytes).sum();
+        let mut total = self.bytes_in_memory();
         for stored in &mut self.stored {
             if total.saturating_add(size) <= self.options.memory_bytes {
                 break;
             }
-            total -= bytes(stored);
+            total -= stored.bytes();
             stored.memory = None;
         }
         self.stored.retain(|stored| stored.memory.is_some() || stored.slot.file.is_some());

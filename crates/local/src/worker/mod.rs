@@ -39,6 +39,7 @@ mod sources;
 mod switches;
 mod text;
 mod threads;
+mod told;
 mod verbatim;
 mod writer;
 

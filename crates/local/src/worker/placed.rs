@@ -1,13 +1,14 @@
-//! Tools behind the history: the words in which a template tells of tools, moved to the last question.
+//! Tools in the history: the words in which a template tells of tools, moved into questions.
 //!
 //! Most templates tell of tools before everything else; there another choice of tools breaks the whole evaluated
 //! history. A few have them at the last question already. Of the others the words are found by rendering a probe with
 //! and without a tool; where they are woven into the template they stay out, and the tools are described around the
-//! template's own form of a call. Invariant: what stands before the last question does not depend on the tools.
+//! template's own form of a call. Invariant: what stands before a question does not depend on the tools that it tells of.
 
 use serde_json::{Value, json};
 
 use super::prompt::Renderer;
+use super::told::Telling;
 use crate::prompted::instructions_in;
 
 /// Texts that are looked for in what a template writes. Private-use characters, like the mark of typed tokens.
@@ -32,22 +33,42 @@ pub(super) enum Told {
 }
 
 impl Renderer<'_> {
-    /// The messages with the tools in the last question, when the template does not put them there itself.
-    pub(super) fn with_tools_last(&self, messages: &[Value], tools: &[Value]) -> Option<Vec<Value>> {
-        let place = messages.iter().rposition(|message| message["role"] == "user")?;
-        let told = self.told.get_or_init(|| self.find_told());
-        let (words, first) = match told {
+    /// Whether tools can be told in any question.
+    pub(super) fn can_tell_anywhere(&self) -> bool {
+        *self.told.get_or_init(|| self.find_told()) != Told::AsItIs
+    }
+
+    /// The messages with these tools, in the order of the tellings, in the questions that tell of them. None when the
+    /// template tells of them.
+    pub(super) fn with_tellings(
+        &self,
+        messages: &[Value],
+        told: &[Telling],
+        mut tools: &[Value],
+    ) -> Option<Vec<Value>> {
+        if told.is_empty() {
+            return None;
+        }
+        let mut out = messages.to_vec();
+        for one in told {
+            let (of_this, rest) = tools.split_at_checked(one.tools.len())?;
+            tools = rest;
+            let question = out.get(one.place)?["content"].as_str()?;
+            out[one.place]["content"] = Value::String(self.with_words(question, of_this)?);
+        }
+        Some(out)
+    }
+
+    /// A question that tells of tools.
+    fn with_words(&self, question: &str, tools: &[Value]) -> Option<String> {
+        let (words, first) = match self.told.get_or_init(|| self.find_told()) {
             Told::AsItIs => return None,
             Told::InSystem(between) => (self.words_in_system(between, tools)?, false),
             Told::InQuestion(between) => (self.words_in_question(between, tools)?, true),
             Told::Elsewhere(form) => (instructions_in(form, tools), false),
         };
-        let question = messages[place]["content"].as_str()?;
         let (words, question) = (words.trim(), question.trim());
-        let text = if first { format!("{words}\n\n{question}") } else { format!("{question}\n\n{words}") };
-        let mut out = messages.to_vec();
-        out[place]["content"] = Value::String(text);
-        Some(out)
+        Some(if first { format!("{words}\n\n{question}") } else { format!("{question}\n\n{words}") })
     }
 
     fn find_told(&self) -> Told {

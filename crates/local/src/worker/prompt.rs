@@ -15,6 +15,7 @@ use super::protect::{Protector, cut};
 use super::schemas::{Detail, with_detail};
 use super::slots::Slot;
 use super::switches::words;
+use super::told::{Telling, tellings};
 use crate::grammar::{Bound, for_value};
 use crate::native::{Applied, Format, NativeError, Templates};
 use crate::protocol::{Answer, Choice, Generate, WorkerError};
@@ -55,6 +56,8 @@ pub(super) struct Prompt {
     pub(super) notes: Vec<String>,
     /// The text that the tokens stand for, up to the place where the reply begins.
     pub(super) base: String,
+    /// Which questions tell of which tools.
+    pub(super) told: Vec<Telling>,
 }
 
 impl Prompt {
@@ -128,21 +131,20 @@ impl<'model> Renderer<'model> {
         let words = words(&self.templates.source, self.templates.knows_effort(), thinks, request.thinking);
         let body =
             |tools: &[Value], choice: &str| self.body(&messages, tools, choice, forced, (thinks, &words));
-        let shown = |tools: &[Value]| {
-            let last = (request.tools_last && !tools.is_empty())
-                .then(|| self.with_tools_last(&messages, tools))
-                .flatten();
-            match last {
-                Some(messages) => self.body(&messages, &[], "none", forced, (thinks, &words)),
-                None => body(tools, "none"),
-            }
+        let told = self.tellings(request, slot);
+        let listed: Vec<Value> = told.iter().flat_map(|one| one.tools.iter().cloned()).collect();
+        let listed = if told.is_empty() { &request.tools } else { &listed };
+        let shown = |tools: &[Value]| match self.with_tellings(&messages, &told, tools) {
+            Some(messages) => self.body(&messages, &[], "none", forced, (thinks, &words)),
+            None => body(tools, "none"),
         };
         // The grammar comes later: what llama.cpp says of a schema is not to change the prompt.
-        let (tools, applied, format) = self.rendered(&request.tools, shown)?;
+        let (tools, applied, format) = self.rendered(listed, shown)?;
         let tokens = self.tokens(&applied.prompt, &shown(&tools), request, slot);
         let base =
             applied.prompt.strip_suffix(&applied.generation_prompt).unwrap_or(&applied.prompt).to_owned();
         let mut prompt = self.with_format(tokens, base, &applied, format);
+        prompt.told.clone_from(&told);
         match &request.answer {
             Answer::Free if forced => self.force(&mut prompt, request, detail, body)?,
             Answer::Free if offered => self.offer(&mut prompt, request, detail, body)?,
@@ -156,6 +158,15 @@ impl<'model> Renderer<'model> {
         }
         prompt.stops.extend(request.sampling.stop.iter().cloned());
         Ok(prompt)
+    }
+
+    /// Which questions tell of which tools, when tools are not told before the history.
+    fn tellings(&self, request: &Generate, slot: &Slot) -> Vec<Telling> {
+        if request.tools_last && self.can_tell_anywhere() {
+            tellings(request, &slot.history.told)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Renders with the tools as detailed as the template takes them.
@@ -243,6 +254,7 @@ impl<'model> Renderer<'model> {
             open: BTreeMap::new(),
             notes: Vec::new(),
             base,
+            told: Vec::new(),
         }
     }
 

@@ -176,7 +176,7 @@ impl Scene {
     }
 }
 
-fn asked(tools: &[Value]) -> Generate {
+pub(super) fn asked(tools: &[Value]) -> Generate {
     Generate {
         job: 2,
         conversation: "one".into(),

@@ -191,7 +191,7 @@ impl<'model> Session<'model> {
         output: &Output,
     ) -> Result<Written, WorkerError> {
         let started = Instant::now();
-        let index = self.settle(request, &prompt.tokens);
+        let index = self.settle(request, prompt);
         usage.reused = count(self.slots[index].cached);
         let evaluated = self.evaluate(index, request, prompt, *usage, output);
         usage.prompt_ms += millis(started.elapsed());

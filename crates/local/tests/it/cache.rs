@@ -122,6 +122,42 @@ async fn conversations_side_by_side_do_not_mix() {
 }
 
 #[tokio::test]
+async fn long_conversations_take_turns_and_lose_nothing() {
+    let fixture = fixture().await;
+    let about = ["one thing ", "two things ", "three of them "];
+    let mut asked: Vec<ChatRequest> = about
+        .map(|about| ChatRequest {
+            conversation: ConversationId::from(about),
+            system: Some("Shared instructions. ".repeat(10)),
+            sampling: Sampling { temperature: Some(0.0), max_tokens: Some(24), ..Sampling::default() },
+            ..request(&about.repeat(100))
+        })
+        .to_vec();
+    for round in 0..3 {
+        for request in &mut asked {
+            let reply = ask(&fixture.model, request.clone()).await;
+            assert_eq!(reply.error, None);
+            assert!(reply.usage.prompt_tokens > 700, "long enough to be in the way: {:?}", reply.usage);
+            assert!(round == 0 || reply.reuse() >= 0.95, "round {round}: {:?}", reply.usage);
+            request.messages.push(Message::Assistant(reply.message()));
+            request.messages.push(Message::User(UserMessage::text("And?")));
+        }
+    }
+    // What was put away and brought back goes on as if it had been alone.
+    let alone = self::fixture().await;
+    for beside in asked {
+        let mut last = String::new();
+        for end in (0..beside.messages.len()).filter(|at| at % 2 == 0) {
+            let mut request = beside.clone();
+            request.messages.truncate(end + 1);
+            last = ask(&alone.model, request).await.text;
+        }
+        assert_eq!(ask(&fixture.model, beside).await.text, last);
+        alone.model.unload().await;
+    }
+}
+
+#[tokio::test]
 async fn a_full_cache_gives_up_the_oldest_conversation() {
     let options = lectern_local::LocalOptions { context: Some(1024), ..Default::default() };
     let fixture =

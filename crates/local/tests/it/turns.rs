@@ -1,143 +1,201 @@
-//! A long conversation with tools: how much of each prompt comes from the cache, policy by policy.
+//! A long conversation with tools, in the loop that the application runs: how much of each prompt comes from the cache,
+//! policy by policy.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use lectern_core::testing::{Behaviour, ScriptedTools};
 use lectern_core::{
-    AnswerForm, ChatModel, ChatRequest, Message, PromptPart, Sampling, ToolChoice, ToolPlacement, UserMessage,
+    Actor, AnswerForm, ChatModel, ChatRequest, Delta, EarlierTurns, EventKind, ExposurePolicy, Message,
+    ModelError, ModelInfo, PermissionBook, Policy, PromptPart, Sampling, Store, ThinkingOptions,
+    ToolAnnotations, ToolChoice, ToolExposure, ToolMode, ToolSpec, TurnInput, TurnOutcome, Turns, Usage,
+    UserMessage,
 };
-use lectern_local::{CacheOptions, LocalModel, LocalOptions};
+use lectern_local::{CacheOptions, LocalOptions};
 use lectern_test_gguf::Recipe;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Fixture, Reply, ask, random_model_with, request, result_of, tool, worker};
+use crate::support::{Fixture, Reply, ask, random_model_with, request, tool, worker};
 
 const TURNS: usize = 30;
 
-/// How the tools come into the prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Policy {
-    /// Always, before the history.
-    Always,
-    /// In the last question.
-    LastUser,
-    /// Before the history, but only until the first result is there.
-    WhileDeciding,
-    /// Never.
-    Off,
+/// Turns whose questions are about something else.
+const AWAY: std::ops::Range<usize> = 10..20;
+
+/// A model of random weights calls nothing of its own accord, so it is led: a question is answered with a call, a result
+/// with words, and another call is never needed. Everything else is the loop's.
+struct Led {
+    fixture: Fixture,
+    reading: Arc<AtomicUsize>,
+}
+
+impl ChatModel for Led {
+    fn info(&self) -> &ModelInfo {
+        self.fixture.model.info()
+    }
+
+    fn stream(
+        &self,
+        mut request: ChatRequest,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let asked = matches!(request.messages.last(), Some(Message::User(_)));
+        match &request.answer {
+            AnswerForm::Grammar(_) => request.answer = AnswerForm::Grammar("root ::= \"no\"".to_owned()),
+            AnswerForm::Free | AnswerForm::JsonSchema(_) if asked && !request.tools.is_empty() => {
+                request.tool_choice = ToolChoice::Required;
+            }
+            AnswerForm::Free | AnswerForm::JsonSchema(_) => {
+                request.tool_choice = ToolChoice::None;
+                request.sampling.max_tokens = Some(12);
+            }
+        }
+        self.fixture.model.stream(request, cancel)
+    }
+
+    fn prepare(&self, request: ChatRequest, cancel: CancellationToken) -> BoxFuture<'static, ()> {
+        let (read, reading) = (self.fixture.model.prepare(request, cancel), Arc::clone(&self.reading));
+        reading.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            read.await;
+            reading.fetch_sub(1, Ordering::SeqCst);
+        })
+    }
+
+    fn count(&self, request: ChatRequest) -> BoxFuture<'static, Result<Option<u32>, ModelError>> {
+        self.fixture.model.count(request)
+    }
+}
+
+impl Led {
+    /// The user reads, and what is read ahead comes to its end.
+    async fn at_rest(&self) {
+        while self.reading.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
 }
 
 /// One step of the conversation.
 struct Step {
     turn: usize,
-    first_of_turn: bool,
-    reply: Reply,
+    usage: Usage,
 }
 
 impl Step {
     fn share(&self) -> f64 {
-        self.reply.reuse()
+        f64::from(self.usage.reused_tokens) / f64::from(self.usage.prompt_tokens.max(1))
     }
 }
 
-fn tools() -> Vec<lectern_core::ToolSpec> {
+fn reading_tool(area: &str, what: &str) -> ToolSpec {
     let schema = json!({
         "type": "object",
         "properties": {
-            "kind": { "enum": ["note", "folder", "link", "tag"], "description": "What is looked for." },
+            "kind": { "enum": ["one", "many", "newest", "tagged"], "description": "What is looked for." },
             "deep": { "type": "boolean", "description": "Whether folders within folders are looked into." },
         },
         "required": ["kind", "deep"],
     });
-    let one = |name: &str| {
-        let mut tool = tool(name, schema.clone());
-        tool.description = format!("{} It gives the paths and the first lines. ", tool.description).repeat(4);
-        tool
-    };
-    ["notes__list", "notes__find", "notes__tags", "notes__recent"].map(one).into()
+    let mut tool = tool(&format!("{area}__{what}"), schema);
+    tool.description = format!("The {what} of {area}. It gives the paths and the first lines. ").repeat(4);
+    tool.annotations = ToolAnnotations { read_only: Some(true), ..ToolAnnotations::default() };
+    tool.trusted = true;
+    tool
 }
 
-fn with_policy(mut ask_for: ChatRequest, policy: Policy, has_result: bool) -> ChatRequest {
-    match policy {
-        Policy::Always => {}
-        Policy::LastUser => ask_for.tool_placement = ToolPlacement::LastUser,
-        Policy::WhileDeciding if has_result => ask_for.tools.clear(),
-        Policy::WhileDeciding => {}
-        Policy::Off => ask_for.tools.clear(),
-    }
-    ask_for
+/// Four tools for each of these.
+fn tools(areas: &[&str]) -> Vec<ToolSpec> {
+    let of = |area: &&str| ["list", "find", "tags", "recent"].map(|what| reading_tool(area, what));
+    areas.iter().flat_map(of).collect()
 }
 
-/// Thirty turns: a question, a call, a result, an answer. `between` happens before each turn.
-async fn converse(model: &LocalModel, policy: Policy, restart_at: Option<usize>) -> Vec<Step> {
-    let mut ask_for = ChatRequest {
-        system: Some(
-            "You look after the notes of one person, and answer with what stands in them. ".repeat(12),
-        ),
-        tools: tools(),
-        sampling: Sampling {
-            seed: Some(11),
-            temperature: Some(0.0),
-            max_tokens: Some(90),
-            ..Sampling::default()
-        },
-        ..request("")
-    };
-    ask_for.messages.clear();
-    let mut steps = Vec::new();
-    for turn in 0..TURNS {
-        if restart_at == Some(turn) {
-            model.unload().await;
-        }
-        ask_for.messages.push(Message::User(UserMessage::text(format!("Question number {turn}?"))));
-        let mut forced = with_policy(ask_for.clone(), policy, false);
-        if !forced.tools.is_empty() {
-            forced.tool_choice = ToolChoice::Required;
-        }
-        let call = ask(model, forced).await;
-        assert_eq!(call.error, None, "{policy:?}, turn {turn}");
-        let calls = call.tool_calls();
-        ask_for.messages.push(Message::Assistant(call.message()));
-        steps.push(Step { turn, first_of_turn: true, reply: call });
-        let Some(first) = calls.first() else { continue };
-        if policy == Policy::WhileDeciding {
-            // As the turn does while the tool runs, and then asks.
-            let mut likely = with_policy(ask_for.clone(), policy, true);
-            likely.messages.push(result_of(first, ""));
-            get_ready(model, likely).await;
-        }
-        ask_for.messages.push(result_of(first, &format!("{turn}.md: a line about it")));
-        let mut answer = with_policy(ask_for.clone(), policy, true);
-        if policy == Policy::WhileDeciding {
-            let mut question = answer.clone();
-            question.messages.push(Message::User(UserMessage::text("Do you need another tool? yes or no")));
-            question.answer = AnswerForm::Grammar("root ::= \"no\"".to_owned());
-            let gate = ask(model, question).await;
-            assert_eq!((gate.error, gate.text.as_str()), (None, "no"), "turn {turn}");
-        }
-        answer.tool_choice = ToolChoice::None;
-        answer.sampling.max_tokens = Some(12);
-        let answer = ask(model, answer).await;
-        assert_eq!(answer.error, None, "{policy:?}, turn {turn}");
-        ask_for.messages.push(Message::Assistant(answer.message()));
-        steps.push(Step { turn, first_of_turn: false, reply: answer });
-        if policy == Policy::WhileDeciding {
-            let mut likely = with_policy(ask_for.clone(), policy, false);
-            likely.messages.push(Message::User(UserMessage::text("")));
-            let ready = get_ready(model, likely).await;
-            if restart_at == Some(turn + 1) {
-                ready.await.unwrap();
+struct Conversation {
+    model: Arc<Led>,
+    store: Store,
+    turns: Turns,
+    tools: Arc<ScriptedTools>,
+    policy: ToolExposure,
+}
+
+impl Conversation {
+    fn new(fixture: Fixture, policy: ToolExposure) -> Self {
+        let areas: &[&str] = match policy {
+            ToolExposure::Relevant => &["notes", "photos", "invoices"],
+            ToolExposure::Always | ToolExposure::Deciding | ToolExposure::LastUser | ToolExposure::Off => {
+                &["notes"]
             }
+        };
+        let answers = Behaviour::Answers("journeys/1.md: a line about it");
+        let tools = tools(areas).into_iter();
+        let tools = tools.fold(ScriptedTools::new(), |all, one| all.with(one, answers.clone()));
+        Self {
+            model: Arc::new(Led { fixture, reading: Arc::default() }),
+            store: Store::in_memory().unwrap(),
+            turns: Turns::default(),
+            tools: Arc::new(tools),
+            policy,
         }
     }
-    steps
-}
 
-/// Lets the model read while the tool runs, or the user reads.
-async fn get_ready(model: &LocalModel, likely: ChatRequest) -> tokio::task::JoinHandle<()> {
-    let reading = tokio::spawn(model.prepare(likely, CancellationToken::new()));
-    tokio::task::yield_now().await;
-    reading
+    fn input(&self, conversation: &lectern_core::ConversationId, text: &str) -> TurnInput {
+        TurnInput {
+            conversation: conversation.clone(),
+            message: UserMessage::text(text),
+            model: self.model.clone(),
+            tools: self.tools.clone(),
+            who: Actor::Cli,
+            permissions: Arc::new(PermissionBook::new(Policy::default())),
+            store: self.store.clone(),
+            system: Some(
+                "You look after what one person keeps, and answer with what stands there. ".repeat(12),
+            ),
+            sampling: Sampling {
+                seed: Some(11),
+                temperature: Some(0.0),
+                max_tokens: Some(90),
+                ..Sampling::default()
+            },
+            thinking: ThinkingOptions::default(),
+            answer: AnswerForm::Free,
+            earlier_turns: EarlierTurns::Sent,
+            largest_context: None,
+            tool_mode: ToolMode::Native,
+            exposure: ExposurePolicy { tools: self.policy, relevant: 4, ..ExposurePolicy::default() },
+            first_choice: ToolChoice::Auto,
+            others: serde_json::Map::new(),
+            max_steps: 6,
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Thirty turns: a question, a call, a result, an answer.
+    async fn go_on(&self, restart_at: Option<usize>) -> Vec<Step> {
+        let conversation = self.store.create_conversation().unwrap();
+        let mut steps = Vec::new();
+        for turn in 0..TURNS {
+            if restart_at == Some(turn) {
+                self.model.fixture.model.unload().await;
+            }
+            let area = if AWAY.contains(&turn) { "photos" } else { "notes" };
+            let question = format!("{turn}: which {area}?");
+            let handle = self.turns.start(self.input(&conversation, &question)).unwrap();
+            let outcome = handle.finished().await;
+            let events = handle.events().ready();
+            assert_eq!(outcome, TurnOutcome::Completed, "{:?}, turn {turn}: {events:#?}", self.policy);
+            for event in events {
+                if let EventKind::StepFinished { stats, .. } = event.kind {
+                    steps.push(Step { turn, usage: stats.usage });
+                }
+            }
+            self.model.at_rest().await;
+        }
+        steps
+    }
 }
 
 async fn fixture(folder: &std::path::Path) -> Fixture {
@@ -155,48 +213,42 @@ fn line(name: &str, steps: &[Step]) -> String {
     let worst = later.iter().map(Step::share).fold(1.0, f64::min);
     let mean = later.iter().map(Step::share).sum::<f64>() / later.len() as f64;
     let good = later.iter().filter(|step| step.share() >= 0.95).count();
-    let last = steps.last().map_or(0, |step| step.reply.usage.prompt_tokens);
+    let last = steps.last().map_or(0, |step| step.usage.prompt_tokens);
     format!("| {name} | {} | {last} | {worst:.3} | {mean:.3} | {good} of {} |", steps.len(), later.len())
 }
+
+const POLICIES: [ToolExposure; 5] = [
+    ToolExposure::Always,
+    ToolExposure::Deciding,
+    ToolExposure::LastUser,
+    ToolExposure::Relevant,
+    ToolExposure::Off,
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_turns_come_from_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     println!("FIGURE | tools | steps | tokens at the end | worst reuse | mean | steps with at least 0.95 |");
     println!("FIGURE |---|---|---|---|---|---|");
-    for policy in [Policy::Always, Policy::LastUser, Policy::WhileDeciding, Policy::Off] {
-        let fixture = fixture(&folder.path().join("kv")).await;
-        let steps = converse(&fixture.model, policy, None).await;
-        println!("FIGURE {}", line(&format!("{policy:?}"), &steps));
-        match policy {
-            // Nothing but what is new.
-            Policy::Always | Policy::Off => {
-                for step in &steps[1..] {
-                    let at = format!("{policy:?}, turn {}: {:?}", step.turn, step.reply.usage);
-                    assert!(step.share() >= 0.95, "{at}");
-                    assert_eq!(step.reply.usage.changed_at, None, "{at}");
-                }
-            }
-            // Within a turn nothing but what is new; a turn begins with the question of the last one.
-            Policy::LastUser => {
-                for step in steps.iter().filter(|step| !step.first_of_turn && step.turn > 0) {
-                    assert!(step.share() >= 0.95, "turn {}: {:?}", step.turn, step.reply.usage);
-                }
-            }
-            Policy::WhileDeciding => {
-                // Both ways to begin are kept side by side, and what is new in one is read into the other meanwhile.
-                for step in &steps[1..] {
-                    assert!(step.share() >= 0.95, "turn {}: {:?}", step.turn, step.reply.usage);
-                }
-            }
-        }
-    }
-    for policy in [Policy::Always, Policy::WhileDeciding, Policy::Off] {
-        let fixture = fixture(&folder.path().join(format!("restart-{policy:?}"))).await;
-        let steps = converse(&fixture.model, policy, Some(TURNS - 2)).await;
-        println!("FIGURE {}", line(&format!("{policy:?}, restart before turn 29"), &steps));
-        for step in &steps[1..] {
-            assert!(step.share() >= 0.95, "{policy:?}, turn {}: {:?}", step.turn, step.reply.usage);
+    for (policy, restart) in
+        POLICIES.into_iter().flat_map(|policy| [(policy, None), (policy, Some(TURNS - 2))])
+    {
+        let fixture = fixture(&folder.path().join(format!("{policy:?}{restart:?}"))).await;
+        let steps = Conversation::new(fixture, policy).go_on(restart).await;
+        let name = restart.map_or(format!("{policy:?}"), |_| format!("{policy:?}, restart before turn 29"));
+        println!("FIGURE {}", line(&name, &steps));
+        let each = if policy == ToolExposure::Off { 1 } else { 2 };
+        assert!(steps.len() >= each * TURNS, "{name}");
+        for (step, before) in steps.iter().skip(1).zip(&steps) {
+            let said = format!("{name}, turn {}: {:?}", step.turn, step.usage);
+            // Both ways to begin are kept side by side, so one of two prompts that follow each other may begin otherwise;
+            // and an answer that is asked for again ends with words that no later prompt has.
+            let same = policy != ToolExposure::Deciding && steps.len() == each * TURNS;
+            assert!(step.usage.changed_at.is_none() || !same, "{said}");
+            // Four more tools are told of: that is new, and all that is.
+            let first = step.turn != before.turn;
+            let new_tools = policy == ToolExposure::Relevant && step.turn == AWAY.start && first;
+            assert!(step.share() >= 0.95 || new_tools, "{said}");
         }
     }
 }
@@ -208,7 +260,7 @@ async fn what_broke_the_prefix_is_named() {
     let model = &fixture.model;
     let mut ask_for = ChatRequest {
         system: Some("You look after notes. ".repeat(5)),
-        tools: tools(),
+        tools: tools(&["notes"]),
         tail: Some("It is nine o'clock.".to_owned()),
         ..request("First question")
     };

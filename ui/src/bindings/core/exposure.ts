@@ -5,7 +5,7 @@ import type { Usage } from "./model";
 /**
  * Why a tool was chosen.
  */
-export type ChosenBecause = "pinned" | "wanted" | "used" | "relevant" | "room" | "finder";
+export type ChosenBecause = "pinned" | "wanted" | "used" | "relevant" | "shown" | "room" | "finder";
 
 /**
  * A tool that a policy chose.
@@ -62,8 +62,8 @@ export type ExposurePolicy = {
  */
 tools: ToolExposure, 
 /**
- * Tools that [`ToolExposure::Relevant`] shows in full at most. Pinned ones, and those already used in the turn, come
- * on top.
+ * Tools that [`ToolExposure::Relevant`] shows in full with a question at most. Pinned ones, and those already used in
+ * the turn, come on top, and as many again that were shown with earlier questions.
  */
 relevant: number, 
 /**

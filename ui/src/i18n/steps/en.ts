@@ -61,6 +61,7 @@ export const en = {
   "exposure.relevant": "By relevance",
   "exposure.why_finder": "finds other tools",
   "exposure.why_pinned": "pinned",
+  "exposure.why_shown": "shown before",
   "exposure.why_relevant": "fits the question",
   "exposure.why_room": "there was room",
   "exposure.why_used": "used in this turn",

@@ -63,6 +63,7 @@ export const fr: Record<keyof typeof en, string> = {
   "exposure.relevant": "Selon la question",
   "exposure.why_finder": "trouve d’autres outils",
   "exposure.why_pinned": "épinglé",
+  "exposure.why_shown": "déjà montré",
   "exposure.why_relevant": "convient à la question",
   "exposure.why_room": "il y avait de la place",
   "exposure.why_used": "utilisé dans ce tour",

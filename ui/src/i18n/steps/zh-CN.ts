@@ -63,6 +63,7 @@ export const zhCN: Record<keyof typeof en, string> = {
   "exposure.relevant": "按相关性",
   "exposure.why_finder": "用来查找其他工具",
   "exposure.why_pinned": "已固定",
+  "exposure.why_shown": "之前已提供",
   "exposure.why_relevant": "与问题相关",
   "exposure.why_room": "放得下",
   "exposure.why_used": "本轮用过",
