@@ -155,6 +155,7 @@ llama_server() {
 # executables look for them (crates/local/build.rs and worker/backends.rs name the places).
 build_fast() {
     local plan=$TARGET/build.json out
+    mkdir -p "$TARGET"
     # llama-cpp-sys-2 links its libraries there and panics at a link of an earlier build that leads nowhere.
     find "$TARGET/release" -maxdepth 2 -name 'lib*.so' -xtype l -delete 2>/dev/null || true
     # Nothing is downloaded by llama.cpp here, so its libraries need not ask for OpenSSL.

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Feeds the readers of remote models with garbage: each target for FUZZ_SECONDS (600), or the first argument. Needs a nightly compiler, which is
-# installed where rustup is, and cargo-fuzz.
+# Feeds the readers of remote models with garbage: each target for FUZZ_SECONDS (600), or the first argument. Needs
+# cargo-fuzz, and a nightly compiler, which is installed where rustup can have it; the stable one is told to take its
+# flags where it can't.
 set -euo pipefail
 cd "$(dirname "$0")/../crates/cloud"
 
 seconds=${1:-${FUZZ_SECONDS:-600}}
-if ! cargo +nightly --version >/dev/null 2>&1; then
-  command -v rustup >/dev/null || { echo "fuzz: a nightly compiler is needed (rustup toolchain install nightly)" >&2; exit 1; }
-  rustup toolchain install nightly --profile minimal
+cargo=(cargo +nightly)
+if ! "${cargo[@]}" --version >/dev/null 2>&1 && ! rustup toolchain install nightly --profile minimal >/dev/null 2>&1; then
+  echo "fuzz: a nightly compiler can't be had; going on with $(rustc --version)"
+  cargo=(env RUSTC_BOOTSTRAP=1 cargo)
 fi
 cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
 
@@ -18,6 +20,6 @@ for target in gemini openai schema; do
     cp "$file" "$corpus/$(echo "$file" | tr / -)"
   done
   echo "fuzz: $target for $seconds s"
-  cargo +nightly fuzz run "$target" "$corpus" -- -max_total_time="$seconds"
+  "${cargo[@]}" fuzz run "$target" "$corpus" -- -max_total_time="$seconds"
   rm -rf "$corpus"
 done
