@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { amountOf, costOf, keyRisk, knownFacts, matching, money, readEndpoint } from "./providers";
+import { amountOf, costOf, fitting, keyRisk, knownFacts, matching, money, readEndpoint, waitOf } from "./providers";
 
 describe("addresses", () => {
   // The same as the app's own list.
@@ -73,4 +73,14 @@ it("models are found by all words of their names", () => {
 it("what nobody said is not shown", () => {
   expect(knownFacts({})).toEqual([]);
   expect(knownFacts({ tools: false, vision: true, thinking: false })).toEqual(["noTools", "vision"]);
+});
+
+it("waits are whole seconds up to a day, or nothing", () => {
+  expect(["", "  ", "1", " 900 ", "86400"].map(waitOf)).toEqual([undefined, undefined, 1, 900, 86_400]);
+  expect(["0", "86401", "1000000", "-1", "1.5", "1e3", "5 min"].map(waitOf)).toEqual(Array(7).fill(null));
+});
+
+it("waits are there for every kind", () => {
+  const options = { safety: {}, wait_seconds: 900, stall_seconds: 60 };
+  expect([fitting("vertex", options), fitting("openai_compatible", options)]).toEqual([options, options]);
 });

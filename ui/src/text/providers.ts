@@ -196,6 +196,22 @@ export function choicesWith(known: readonly string[], now: string | undefined): 
   return now === undefined || known.includes(now) ? known : [...known, now];
 }
 
+/** What may be waited for, in the order in which it happens. */
+export const WAITS = ["wait_seconds", "stall_seconds"] as const;
+export type Wait = (typeof WAITS)[number];
+
+/** As in the app: seconds that are waited for where nothing is set, and at most. */
+export const USUAL_WAITS: Readonly<Record<Wait, number>> = { wait_seconds: 300, stall_seconds: 120 };
+export const LONGEST_WAIT = 86_400;
+
+/** Seconds as they are typed: undefined where nothing is, null where it is no wait. */
+export function waitOf(text: string): number | undefined | null {
+  const plain = text.trim();
+  if (plain === "") return undefined;
+  const seconds = /^\d{1,6}$/.test(plain) ? Number(plain) : 0;
+  return seconds >= 1 && seconds <= LONGEST_WAIT ? seconds : null;
+}
+
 /** A switch that may be unset, as the value of a field. */
 export function saidSwitch(value: boolean | undefined): "" | "yes" | "no" {
   return value === undefined ? "" : value ? "yes" : "no";

@@ -1,7 +1,7 @@
 // The page of remote models: all that a person does there.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { eventually, id, soon, type Stand, stand, texts } from "./page";
+import { barriers, eventually, id, soon, type Stand, stand, texts, tooWide } from "./page";
 
 let place: Stand;
 beforeAll(async () => {
@@ -266,4 +266,37 @@ it("how hard models think and what is held back are set for a provider, and unse
   await edit();
   await soon(() => level.inputValue()).toBe("");
   await soon(() => hate.inputValue()).toBe("BLOCK_ONLY_HIGH");
+});
+
+it("how long a provider is waited for is set within bounds, and is as usual again when emptied", async () => {
+  const page = await open("/id/nas");
+  const edit = async () => {
+    await page.locator(id("edit-provider")).click();
+    await page.locator(`${id("provider-options")} summary`).click();
+  };
+  const wait = page.locator(id("wait_seconds"));
+  const save = page.locator(id("provider-save"));
+  await edit();
+  expect(await wait.getAttribute("placeholder")).toBe("300");
+  expect(await page.locator(id("stall_seconds")).getAttribute("placeholder")).toBe("120");
+  await wait.fill("86401");
+  await says(page, `${id("provider-options")} [role=alert]`, "from 1 to 86,400");
+  expect(await save.isDisabled()).toBe(true);
+  await soon(() => barriers(page)).toEqual([]);
+  for (const width of [1440, 640, 380]) {
+    await page.setViewportSize({ width, height: 800 });
+    await soon(() => tooWide(page)).toEqual([]);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await wait.fill("900");
+  await save.click();
+  await page.locator(id("edit-provider")).waitFor();
+  await edit();
+  await soon(() => wait.inputValue()).toBe("900");
+  await soon(() => page.locator(id("stall_seconds")).inputValue()).toBe("");
+  await wait.fill("");
+  await save.click();
+  await page.locator(id("edit-provider")).waitFor();
+  await edit();
+  await soon(() => wait.inputValue()).toBe("");
 });

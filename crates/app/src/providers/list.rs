@@ -6,11 +6,13 @@ use lectern_cloud::gemini::{is_location, is_project};
 use lectern_core::ModelId;
 
 use super::view::usual_facts;
-use super::{address, address_of, sign_ins, unknown};
+use super::{WAIT_SECONDS, address, address_of, sign_ins, unknown};
 use crate::models::{free_named, is_taken};
 use crate::settings::{ModelEntry, ModelOptions, ModelSource, ProviderEntry, RemoteEntry, Settings};
 use crate::vaults::slug;
-use crate::view::{Price, Problem, ProviderDraft, ProviderId, ProviderKind, RemoteDraft, SignInKind};
+use crate::view::{
+    Price, Problem, ProviderDraft, ProviderId, ProviderKind, ProviderOptions, RemoteDraft, SignInKind,
+};
 
 /// A provider that was taken out, with its models.
 #[derive(Clone, Debug)]
@@ -92,6 +94,7 @@ fn drafted(entry: ProviderEntry, draft: ProviderDraft) -> Result<ProviderEntry, 
         return Err(Problem::new("bad_provider", "this kind of provider can't be signed in to in this way"));
     }
     check_names(&entry)?;
+    check_waits(&entry.options)?;
     let url = address_of(&entry)?;
     if entry.sign_in != SignInKind::None {
         address::fit_for_secrets(&url)?;
@@ -113,6 +116,17 @@ fn check_names(entry: &ProviderEntry) -> Result<(), Problem> {
         return Err(bad("project", project));
     }
     Ok(())
+}
+
+fn check_waits(options: &ProviderOptions) -> Result<(), Problem> {
+    let waits = [("wait_seconds", options.wait_seconds), ("stall_seconds", options.stall_seconds)];
+    match waits.into_iter().find(|(_, wait)| wait.is_some_and(|seconds| !WAIT_SECONDS.contains(&seconds))) {
+        Some((name, wait)) => {
+            Err(Problem::new("bad_wait", format!("`{name}` can't be {} seconds", wait.unwrap_or_default()))
+                .hint(format!("Choose from {} to {}.", WAIT_SECONDS.start(), WAIT_SECONDS.end())))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Takes a provider out, and its models.
@@ -270,6 +284,25 @@ mod tests {
         let change = RemoteDraft { facts: blind, ..model(&id, "gemini-3.5-flash") };
         change_model(&mut settings, &entry.id, change).unwrap();
         assert_eq!(settings.models[0].remote().unwrap().facts.vision, Some(false));
+    }
+
+    #[test]
+    fn waits_are_kept_within_their_bounds_and_unset_again() {
+        let mut settings = Settings::default();
+        let with = |wait_seconds, stall_seconds| ProviderDraft {
+            options: ProviderOptions { wait_seconds, stall_seconds, ..ProviderOptions::default() },
+            ..draft(ProviderKind::OpenaiCompatible, Some("http://localhost:11434/v1"))
+        };
+        let id = add(&mut settings, with(Some(86_400), Some(1))).unwrap().id;
+        for (wait, stall, named) in
+            [(Some(0), None, "`wait_seconds`"), (None, Some(86_401), "`stall_seconds` can't be 86401")]
+        {
+            let problem = change(&mut settings, &id, with(wait, stall)).unwrap_err();
+            assert_eq!(problem.code, "bad_wait");
+            assert!(problem.message.contains(named), "{problem}");
+        }
+        assert_eq!(settings.providers[0].options, with(Some(86_400), Some(1)).options);
+        assert_eq!(change(&mut settings, &id, with(None, None)).unwrap().options, ProviderOptions::default());
     }
 
     #[test]

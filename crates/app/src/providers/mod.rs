@@ -26,6 +26,9 @@ pub(crate) use view::{Seen, provider_view, usual_facts};
 /// The location that is asked when none is said.
 pub const USUAL_LOCATION: &str = "global";
 
+/// Seconds that the waits of a provider may be set to: up to a day.
+pub const WAIT_SECONDS: std::ops::RangeInclusive<u32> = 1..=86_400;
+
 /// A model of a provider, with the provider; none when it is gone from the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remote {

@@ -11,6 +11,7 @@ use lectern_app::Engine;
 use lectern_app::view::{Problem, ProviderDraft, ProviderKind, ProviderView, SignIn, SignInKind};
 
 use super::Json;
+use super::remote::Waits;
 use super::told::{found_line, provider_line};
 use super::words::{self, line};
 use crate::dialog;
@@ -45,6 +46,8 @@ pub struct Login {
     /// The address, in place of the provider's own
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    #[command(flatten)]
+    pub waits: Waits,
     #[command(flatten)]
     pub json: Json,
 }
@@ -98,7 +101,8 @@ fn provider_for(engine: &Engine, asked: &Login) -> Result<For, Problem> {
     };
     let known =
         engine.providers().into_iter().find(|view| view.id.0 == asked.provider || Some(view.kind) == kind);
-    let changes = asked.project.is_some() || asked.location.is_some() || asked.base_url.is_some();
+    let changes =
+        asked.project.is_some() || asked.location.is_some() || asked.base_url.is_some() || asked.waits.said();
     match (known, kind) {
         (Some(view), _) if !changes => Ok(For { view, new: false }),
         (Some(view), _) => {
@@ -109,7 +113,7 @@ fn provider_for(engine: &Engine, asked: &Login) -> Result<For, Problem> {
                 location: asked.location.clone().or(view.location),
                 base_url: asked.base_url.clone().or(view.base_url),
                 sign_in: Some(view.sign_in),
-                options: view.options,
+                options: asked.waits.over(view.options),
             };
             Ok(For { view: engine.change_provider(&view.id, draft)?, new: false })
         }
@@ -121,7 +125,7 @@ fn provider_for(engine: &Engine, asked: &Login) -> Result<For, Problem> {
                 location: asked.location.clone(),
                 base_url: asked.base_url.clone(),
                 sign_in: None,
-                options: Default::default(),
+                options: asked.waits.over(Default::default()),
             };
             Ok(For { view: engine.add_provider(draft)?, new: true })
         }

@@ -3,8 +3,12 @@
 //! Invariant: a secret is asked for where logins are, and is never printed.
 
 use clap::Args;
+use clap::builder::RangedI64ValueParser;
 use lectern_app::Engine;
-use lectern_app::view::{Price, Problem, ProviderDraft, ProviderKind, RemoteDraft, SignIn, SignInKind};
+use lectern_app::providers::WAIT_SECONDS;
+use lectern_app::view::{
+    Price, Problem, ProviderDraft, ProviderKind, ProviderOptions, RemoteDraft, SignIn, SignInKind,
+};
 use serde_json::json;
 
 use super::Json;
@@ -30,7 +34,40 @@ pub struct AddEndpoint {
     #[arg(long)]
     pub key: bool,
     #[command(flatten)]
+    pub waits: Waits,
+    #[command(flatten)]
     pub json: Json,
+}
+
+/// How long a provider is waited for.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Waits {
+    /// Seconds until the first byte of an answer [default: 300]
+    #[arg(long, value_name = "N", value_parser = seconds())]
+    wait_seconds: Option<u32>,
+    /// Seconds between two pieces of an answer [default: 120]
+    #[arg(long, value_name = "N", value_parser = seconds())]
+    stall_seconds: Option<u32>,
+}
+
+fn seconds() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*WAIT_SECONDS.start())..=i64::from(*WAIT_SECONDS.end()))
+}
+
+impl Waits {
+    /// Whether any is said.
+    pub fn said(self) -> bool {
+        self.wait_seconds.is_some() || self.stall_seconds.is_some()
+    }
+
+    /// The options, with what is said here.
+    pub fn over(self, options: ProviderOptions) -> ProviderOptions {
+        ProviderOptions {
+            wait_seconds: self.wait_seconds.or(options.wait_seconds),
+            stall_seconds: self.stall_seconds.or(options.stall_seconds),
+            ..options
+        }
+    }
 }
 
 /// What is said of a remote model that is added.
@@ -115,7 +152,7 @@ pub async fn add_endpoint(engine: &Engine, asked: AddEndpoint) -> Result<(), Pro
         location: None,
         base_url: Some(asked.address),
         sign_in: Some(if asked.key { SignInKind::Key } else { SignInKind::None }),
-        options: Default::default(),
+        options: asked.waits.over(ProviderOptions::default()),
     };
     if asked.key {
         // In memory it would be gone when this process ends.

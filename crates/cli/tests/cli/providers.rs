@@ -155,6 +155,21 @@ fn an_endpoint_answers_with_a_key_and_without() {
 }
 
 #[test]
+fn how_long_an_endpoint_is_waited_for_is_said_when_it_is_added() {
+    let runtime = runtime();
+    let lectern = Lectern::new();
+    let server = runtime.block_on(endpoint(None));
+    let add = |wait| lectern.run(["models", "add-endpoint", &server.url(), "--json", "--wait-seconds", wait]);
+    for refused in ["0", "86401", "soon"] {
+        assert_eq!(add(refused).code, Some(2), "{refused}");
+    }
+    let added: Value = serde_json::from_str(&add("900").out).unwrap();
+    assert_eq!(added["provider"]["options"], json!({"wait_seconds": 900}));
+    let settings = std::fs::read_to_string(lectern.home().join("settings.json")).unwrap();
+    assert!(settings.contains("\"wait_seconds\": 900"), "{settings}");
+}
+
+#[test]
 fn an_address_is_enough_for_one_question() {
     let runtime = runtime();
     let lectern = Lectern::new();
