@@ -8,6 +8,7 @@ mod answers;
 mod api;
 mod composer;
 mod endings;
+mod failures;
 mod looks;
 mod models;
 mod permissions;
