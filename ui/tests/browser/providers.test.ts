@@ -183,6 +183,21 @@ it("Vertex AI: a login that was found is shown, and used only after a yes; a key
   await soon(() => kept(page)).not.toContain("BEGIN-SECRET");
 });
 
+it("Vertex AI: a login that was found is offered, and still used only after a yes", async () => {
+  const page = await open("/new", "history");
+  await page.locator('[data-kind="vertex"]').check();
+  await page.locator(id("provider-save")).click();
+  await says(page, id("offered-login"), "found on this computer: lena@example.org");
+  await soon(() => barriers(page)).toEqual([]);
+  await page.locator(id("offered-login")).getByRole("button").click();
+  await soon(() => page.locator('[data-way="application_default"]').isChecked()).toBe(true);
+  await says(page, id("found-login"), "used only when you say so");
+  await says(page, id("login"), "Not signed in");
+  await soon(() => page.locator(id("offered-login")).count()).toBe(0);
+  await page.locator(id("use-found-login")).click();
+  await says(page, id("login"), "Signed in as lena@example.org");
+});
+
 it("a provider is changed, removed with its models, and comes back", async () => {
   const page = await open("/id/ollama");
   await page.locator(id("edit-provider")).click();

@@ -45,6 +45,9 @@ export const en = {
   "login.notFound":
     "There is none on this computer. Run “gcloud auth application-default login” in a terminal, then look again.",
   "login.not_needed": "No sign-in needed",
+  "login.offer": "A Google login was found on this computer.",
+  "login.offerOf": "A Google login was found on this computer: {account}.",
+  "login.offerShow": "Look at that login",
   "login.otherwise": "Sign in otherwise",
   "login.out": "Sign out",
   "login.outOf": "Sign out of {name}",

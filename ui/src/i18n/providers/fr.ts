@@ -47,6 +47,9 @@ export const fr: Record<keyof typeof en, string> = {
   "login.notFound":
     "Il n’y en a pas sur cet ordinateur. Lancez « gcloud auth application-default login » dans un terminal, puis cherchez à nouveau.",
   "login.not_needed": "Sans connexion",
+  "login.offer": "Une connexion Google a été trouvée sur cet ordinateur.",
+  "login.offerOf": "Une connexion Google a été trouvée sur cet ordinateur : {account}.",
+  "login.offerShow": "Voir cette connexion",
   "login.otherwise": "Se connecter autrement",
   "login.out": "Se déconnecter",
   "login.outOf": "Se déconnecter de {name}",
