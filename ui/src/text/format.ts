@@ -52,7 +52,7 @@ export function compact(lang: string, value: number): string {
 }
 
 export function clock(lang: string, at: string): string {
-  return new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" }).format(new Date(at));
+  return new Intl.DateTimeFormat(lang, { timeStyle: "short" }).format(new Date(at));
 }
 
 /** With seconds, for what comes quickly. */

@@ -91,7 +91,7 @@ export const fr: Record<keyof typeof en, string> = {
   "api.serverTools": "Chaque requête dispose de vos serveurs",
   "api.serverToolsNote": "Pour les programmes qui ne les connaissent pas, comme Big-AGI.",
   "api.share": "{part} sur {whole}",
-  "api.since": "Compté depuis {time}",
+  "api.since": "Compté depuis le {time}",
   "api.state_failed": "Pas démarrée",
   "api.state_off": "Arrêtée",
   "api.state_running": "En marche à {url}",
