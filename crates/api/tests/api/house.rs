@@ -1,125 +1,11 @@
-//! A server in this process, with a scripted model and scripted tools behind it.
+//! What a house is asked at `/v1`.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use futures::future::{BoxFuture, FutureExt};
-use lectern_api::{ApiOptions, Backend, Key, Keys, ModelCard, Server};
-use lectern_app::Answering;
-use lectern_app::view::Problem;
-use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
-use lectern_core::{
-    ChatModel, ConversationId, ExposurePolicy, ModelId, PermissionBook, Policy, Sampling, Store,
-    ThinkingOptions, ToolMode, ToolProvider,
-};
-use reqwest::{Client, RequestBuilder, Response};
+use lectern_core::testing::Reply;
+use reqwest::Response;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::schemas;
-
-pub struct House {
-    pub server: Server,
-    pub key: Key,
-    pub keys: Keys,
-    pub model: Arc<ScriptedModel>,
-    pub store: Store,
-    pub client: Client,
-}
-
-/// What stands behind a server.
-pub struct Scripted {
-    pub model: Arc<ScriptedModel>,
-    pub tools: Arc<dyn ToolProvider>,
-    pub permissions: Arc<PermissionBook>,
-    pub store: Store,
-    pub folder: TempDir,
-}
-
-impl Backend for Scripted {
-    fn models(&self) -> Vec<ModelCard> {
-        vec![ModelCard { id: "scripted".into(), owned_by: "lectern".to_owned(), created: None }]
-    }
-
-    fn open(&self, _: Option<ModelId>) -> BoxFuture<'static, Result<Answering, Problem>> {
-        let answering = Answering {
-            others: Default::default(),
-            id: "scripted".into(),
-            model: Arc::clone(&self.model) as Arc<dyn ChatModel>,
-            tool_mode: ToolMode::Native,
-            sampling: Sampling { max_tokens: Some(99), ..Sampling::default() },
-            thinking: ThinkingOptions::default(),
-            exposure: ExposurePolicy::default(),
-            system: None,
-            largest_context: None,
-            max_steps: 20,
-            starter: false,
-        };
-        std::future::ready(Ok(answering)).boxed()
-    }
-
-    fn tools(&self) -> Arc<dyn ToolProvider> {
-        Arc::clone(&self.tools)
-    }
-
-    fn tools_settled(&self) -> BoxFuture<'static, ()> {
-        std::future::ready(()).boxed()
-    }
-
-    fn permissions(&self) -> Arc<PermissionBook> {
-        Arc::clone(&self.permissions)
-    }
-
-    fn store(&self) -> Store {
-        self.store.clone()
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.folder.path().join("api")
-    }
-
-    fn forget(&self, _: Vec<ConversationId>) -> BoxFuture<'static, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-/// How a house is built.
-pub struct Plan {
-    pub model: ScriptedModel,
-    pub tools: ScriptedTools,
-    pub options: ApiOptions,
-    pub key: Key,
-    pub others: Vec<Key>,
-}
-
-impl Plan {
-    pub fn of(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self {
-            model: ScriptedModel::new(replies),
-            tools: ScriptedTools::new(),
-            options: ApiOptions::default(),
-            key: Key::fresh("test"),
-            others: Vec::new(),
-        }
-    }
-
-    pub async fn build(self) -> House {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let model = Arc::new(self.model);
-        let store = Store::in_memory().unwrap();
-        let backend = Scripted {
-            folder: tempfile::tempdir().unwrap(),
-            model: Arc::clone(&model),
-            tools: Arc::new(self.tools),
-            permissions: Arc::new(PermissionBook::new(Policy::default())),
-            store: store.clone(),
-        };
-        let keys = Keys::new([self.key.clone()].into_iter().chain(self.others));
-        let server = Server::start(Arc::new(backend), keys.clone(), self.options).await.unwrap();
-        let client = Client::builder().no_proxy().build().unwrap();
-        House { server, key: self.key, keys, model, store, client }
-    }
-}
+pub use crate::scripted::{House, Plan, tool, with};
 
 /// A house whose model plays these replies.
 pub async fn house(replies: impl IntoIterator<Item = Reply>) -> House {
@@ -127,14 +13,6 @@ pub async fn house(replies: impl IntoIterator<Item = Reply>) -> House {
 }
 
 impl House {
-    pub fn get(&self, path: &str) -> RequestBuilder {
-        self.client.get(format!("{}{path}", self.server.url())).bearer_auth(self.key.secret())
-    }
-
-    pub fn post(&self, path: &str) -> RequestBuilder {
-        self.client.post(format!("{}{path}", self.server.url())).bearer_auth(self.key.secret())
-    }
-
     pub async fn ask(&self, body: &Value) -> Response {
         self.post("/v1/chat/completions").json(body).send().await.unwrap()
     }
@@ -193,18 +71,4 @@ pub async fn error(response: Response) -> (u16, Value) {
 /// A question.
 pub fn question(text: &str) -> Value {
     json!({"model": "scripted", "messages": [{"role": "user", "content": text}]})
-}
-
-/// The same with more fields.
-pub fn with(mut body: Value, fields: Value) -> Value {
-    for (name, value) in fields.as_object().unwrap() {
-        body[name] = value.clone();
-    }
-    body
-}
-
-/// A client's tool.
-pub fn tool(name: &str) -> Value {
-    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    json!({"type": "function", "function": {"name": name, "description": "x", "parameters": parameters}})
 }

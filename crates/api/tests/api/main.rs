@@ -11,5 +11,8 @@ mod load;
 mod plain;
 mod requests;
 mod schemas;
+#[path = "../scripted/mod.rs"]
+#[expect(dead_code, reason = "the other target uses the rest")]
+mod scripted;
 mod servers;
 mod stopping;

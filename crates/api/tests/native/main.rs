@@ -7,5 +7,8 @@ mod events;
 mod frames;
 mod house;
 mod numbers;
+#[path = "../scripted/mod.rs"]
+#[expect(dead_code, reason = "the other target uses the rest")]
+mod scripted;
 mod sessions;
 mod workspaces;

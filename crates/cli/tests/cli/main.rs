@@ -27,6 +27,8 @@ mod providers;
 mod real_server;
 #[cfg(unix)]
 mod serve_sessions;
+#[cfg(unix)]
+mod served;
 mod servers;
 mod serving;
 #[cfg(target_os = "linux")]

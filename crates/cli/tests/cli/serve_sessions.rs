@@ -1,68 +1,21 @@
 //! Sessions of `lectern serve`: the real executable, killed in the middle; the real notes server in folders of sessions.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::process::Child;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
 
 use crate::lectern::Lectern;
+use crate::served::Serving;
 
 /// Sessions that are in the middle of an answer when the server is killed, or were, or will be.
 const STREAMS: usize = 50;
 
-/// A server that runs, and is killed when it is dropped.
-struct Serving {
-    child: Child,
-    address: String,
-    key: String,
-}
-
 impl Serving {
-    fn start(lectern: &Lectern, args: &[&str]) -> Self {
-        let args = ["serve", "--port", "0", "--json"].into_iter().chain(args.iter().copied());
-        let mut child = lectern.start(args);
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-        Self { child, address, key: said["key"].as_str().unwrap().to_owned() }
-    }
-
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> TcpStream {
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            self.address,
-            self.key,
-            body.len()
-        );
-        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-        stream
-    }
-
-    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let mut answer = String::new();
-        self.send(method, path, body).read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer.split_once("\r\n\r\n").unwrap().1;
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
-    }
-
     fn call(&self, tool: &str, session: &str, arguments: &Value) -> (u16, Value) {
         let body = json!({"session_id": session, "arguments": arguments});
-        self.request("POST", &format!("/api/tools/{tool}"), Some(&body))
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // The hard way, as a crash would.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.json("POST", &format!("/api/tools/{tool}"), Some(&body))
     }
 }
 
@@ -118,7 +71,7 @@ fn a_server_that_is_killed_in_the_middle_of_fifty_answers_loses_no_finished_mess
                 "messages": [{"role": "user", "content": question(number)}],
                 "session_id": format!("s{number}"), "stream": true, "tools": [], "max_tokens": 40,
             });
-            let stream = serving.send("POST", "/api/chat/completions", Some(&body));
+            let stream = serving.send("POST", "/api/chat/completions", &serving.key, Some(&body));
             let tell = tell.clone();
             std::thread::spawn(move || follow(stream, number, &tell))
         })
@@ -133,7 +86,7 @@ fn a_server_that_is_killed_in_the_middle_of_fifty_answers_loses_no_finished_mess
 
     let serving = Serving::start(&lectern, &[]);
     for got in &got {
-        let (status, session) = serving.request("GET", &format!("/api/sessions/{}", got.session), None);
+        let (status, session) = serving.json("GET", &format!("/api/sessions/{}", got.session), None);
         if !got.begun && status == 404 {
             // It was not taken yet.
             continue;
@@ -152,7 +105,7 @@ fn a_server_that_is_killed_in_the_middle_of_fifty_answers_loses_no_finished_mess
     let cut = got.iter().find(|got| !got.done).map_or("s0", |got| &got.session);
     let body = json!({"messages": [{"role": "user", "content": "And now?"}], "session_id": cut, "tools": [],
         "max_tokens": 5});
-    let (status, answer) = serving.request("POST", "/api/chat/completions", Some(&body));
+    let (status, answer) = serving.json("POST", "/api/chat/completions", Some(&body));
     assert_eq!(status, 200, "{answer}");
     assert_eq!(answer["tool_execution"]["session_id"], cut);
 }

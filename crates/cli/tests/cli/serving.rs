@@ -1,64 +1,19 @@
 //! `lectern serve`: the real executable, the real starter, real HTTP.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command};
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
 
+#[cfg(unix)]
 use serde_json::{Value, json};
 
 use crate::lectern::Lectern;
+#[cfg(unix)]
+use crate::served::Serving;
 
-/// A server that runs, and is stopped when it is dropped.
-struct Serving {
-    child: Child,
-    address: String,
-    key: String,
-}
-
+#[cfg(unix)]
 impl Serving {
-    fn start(lectern: &Lectern, args: &[&str]) -> Self {
-        let args = ["serve", "--port", "0", "--json"].into_iter().chain(args.iter().copied());
-        let mut child = lectern.start(args);
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-        Self { child, address, key: said["key"].as_str().unwrap().to_owned() }
-    }
-
-    /// The status and the body that a request gets.
-    fn request(&self, method: &str, path: &str, key: &str, body: Option<&Value>) -> (u16, String) {
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            self.address,
-            body.len()
-        );
-        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
-    }
-
     fn ask(&self, body: &Value) -> (u16, String) {
         self.request("POST", "/v1/chat/completions", &self.key, Some(body))
-    }
-
-    #[cfg(unix)]
-    fn interrupt(mut self) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
