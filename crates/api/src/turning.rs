@@ -51,6 +51,8 @@ pub struct Start<'a> {
     pub system: Option<String>,
     /// The client's own tools.
     pub own: Vec<ToolSpec>,
+    /// What becomes of the servers' calls beside one of those.
+    pub beside: Beside,
     /// The servers' tools.
     pub servers: Arc<dyn ToolProvider>,
     /// Whether any tool may be called.
@@ -63,6 +65,15 @@ pub struct Start<'a> {
     pub sampling: Sampling,
     /// Whether the model thinks first.
     pub thinking: ThinkingOptions,
+}
+
+/// What becomes of the servers' calls in a step that calls a tool of the client's own, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// They come to their end, and then the turn is over.
+    Finish,
+    /// They are stopped with the turn: whoever follows it ends it with that step, and nobody would learn of their results.
+    Stop,
 }
 
 /// A turn that is followed.
@@ -200,7 +211,7 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
             ..answering.exposure.clone()
         },
     };
-    let own: Arc<dyn ToolProvider> = Arc::new(OwnTools(start.own.into()));
+    let own: Arc<dyn ToolProvider> = Arc::new(OwnTools { tools: start.own.into(), beside: start.beside });
     let servers: Arc<dyn ToolProvider> =
         Arc::new(Bounded::new(start.servers, api, &start.caller.name, start.session, start.stopped));
     TurnInput {
@@ -244,11 +255,18 @@ fn not_started(error: &StartError) -> ApiError {
 }
 
 /// Tools that the client runs: a call of them ends the turn here.
-struct OwnTools(Arc<[ToolSpec]>);
+struct OwnTools {
+    tools: Arc<[ToolSpec]>,
+    beside: Beside,
+}
 
 impl ToolProvider for OwnTools {
     fn tools(&self) -> Arc<[ToolSpec]> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.tools)
+    }
+
+    fn hands_over(&self, _: &ToolName) -> bool {
+        self.beside == Beside::Finish
     }
 
     fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult> {

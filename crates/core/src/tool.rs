@@ -127,6 +127,13 @@ pub trait ToolProvider: Send + Sync {
         None
     }
 
+    /// Whether somebody else runs the calls of this tool, outside of the turn. Such a call is settled as it is, without
+    /// consent and without an entry in the audit log; the other calls of its step run, and then the turn is over.
+    fn hands_over(&self, tool: &ToolName) -> bool {
+        let _ = tool;
+        false
+    }
+
     /// The arguments of a call without secrets, for the audit log.
     fn masked(&self, call: &ToolCall) -> JsonObject {
         call.arguments.clone()

@@ -49,6 +49,10 @@ impl ToolProvider for ToolSet {
         self.providers.iter().find_map(|provider| provider.withheld(tool))
     }
 
+    fn hands_over(&self, tool: &ToolName) -> bool {
+        self.offering(tool).is_some_and(|provider| provider.hands_over(tool))
+    }
+
     fn masked(&self, call: &ToolCall) -> JsonObject {
         match self.offering(&call.tool) {
             Some(provider) => provider.masked(call),

@@ -22,7 +22,7 @@ use crate::fields::Fields;
 use crate::metrics::turn::For;
 use crate::sessions::Session;
 use crate::state::Api;
-use crate::turning::{Start, Turning};
+use crate::turning::{Beside, Start, Turning};
 use crate::v1::chat::{named_servers, open};
 use crate::v1::gather::Head;
 use crate::v1::request::Asked;
@@ -165,6 +165,7 @@ fn start(
         message,
         system: asked.history.system.clone(),
         own: asked.tools().to_vec(),
+        beside: Beside::Finish,
         servers: servers.unwrap_or_else(|| Arc::new(ToolSet::default())),
         tools: tools && asked.offered.choice.choice != ToolChoice::None,
         choice: asked.offered.choice.choice.clone(),

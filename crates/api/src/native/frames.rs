@@ -93,12 +93,9 @@ impl Frames {
             EventKind::StepFinished { message, finish, stats, .. } => {
                 self.usage = sum(self.usage, stats.usage);
                 self.finish = Some(*finish);
-                if message.tool_calls().any(|call| self.is_own(call.tool.as_str())) {
-                    end = Some(End::Done { finish: "tool_calls" });
-                }
                 let rest = self.untold(message);
                 self.last = Some(message.clone());
-                return (rest, end);
+                return (rest, None);
             }
             EventKind::TurnFinished { outcome } => {
                 end = Some(self.ended(outcome));
@@ -201,8 +198,15 @@ impl Frames {
         self.own.iter().any(|own| own == tool)
     }
 
+    /// Whether the last step left calls to the client.
+    fn is_handed_over(&self) -> bool {
+        let mut calls = self.last.iter().flat_map(AssistantMessage::tool_calls);
+        calls.any(|call| self.is_own(call.tool.as_str()))
+    }
+
     fn ended(&self, outcome: &TurnOutcome) -> End {
         let finish = match outcome {
+            TurnOutcome::Completed if self.is_handed_over() => return End::Done { finish: "tool_calls" },
             TurnOutcome::Completed => self.finish.unwrap_or(FinishReason::Stop),
             TurnOutcome::StepLimit => FinishReason::Length,
             TurnOutcome::Cancelled => return End::Failed(stopped()),

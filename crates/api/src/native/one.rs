@@ -24,7 +24,7 @@ use crate::error::ApiError;
 use crate::metrics::turn::For;
 use crate::sessions::Session;
 use crate::state::{Api, ending_now};
-use crate::turning::{Chosen, Start, Turning};
+use crate::turning::{Beside, Chosen, Start, Turning};
 
 /// A call that a client wants.
 pub struct Wanted {
@@ -68,6 +68,7 @@ pub async fn run(api: &Api, caller: &Caller, session: &Session, wanted: Wanted) 
         message: UserMessage::text(format!("Run {tool}.")),
         system: None,
         own: Vec::new(),
+        beside: Beside::Finish,
         servers: Arc::new(Chosen::new(tools, move |spec| spec.name == this)) as Arc<dyn ToolProvider>,
         tools: true,
         choice: ToolChoice::Auto,

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::metrics::turn::For;
 use crate::prefix::Lease;
 use crate::state::{Api, ending_now};
-use crate::turning::{Happening, Start, Turning};
+use crate::turning::{Beside, Happening, Start, Turning};
 
 /// Said when a conversation does not end with the user, who has to begin a turn.
 pub const GO_ON: &str = "Go on.";
@@ -62,6 +62,7 @@ pub fn serve(api: &Api, serve: Serve<'_>, lease: Lease) -> Result<Pieces, ApiErr
             message,
             system: asked.history.system.clone(),
             own: asked.tools().to_vec(),
+            beside: Beside::Stop,
             servers,
             tools: true,
             choice: asked.offered.choice.choice.clone(),

@@ -1,6 +1,7 @@
 //! `/api` through real HTTP: frames, sessions, consent, single calls, events, ends.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod beside;
 mod calls;
 mod ending;
 mod events;

@@ -54,6 +54,10 @@ pub(super) async fn prepare(
         let text = "The user stopped before this call ran.";
         return Prepared::Settled(ToolResult::of(call, ToolOutcome::Cancelled, text));
     }
+    if turn.input.tools.hands_over(&call.tool) {
+        let text = "Somebody else runs this call; its result is not known yet.";
+        return Prepared::Settled(ToolResult::of(call, ToolOutcome::Cancelled, text));
+    }
     let key = Key::of(call);
     if let Some(first) = twin(before, &key) {
         return Prepared::Twin(call.clone(), first);

@@ -125,6 +125,9 @@ async fn run_turn(turn: &mut Turn) -> Result<TurnOutcome, TurnError> {
         if turn.cancel.is_cancelled() || reply.message.incomplete {
             return Ok(TurnOutcome::Cancelled);
         }
+        if is_handed_over(turn, &reply) {
+            return Ok(TurnOutcome::Completed);
+        }
         if reply.message.has_tool_calls() {
             if forced {
                 return Ok(TurnOutcome::StepLimit);
@@ -152,6 +155,11 @@ fn completed(turn: &mut Turn, reply: &Reply) -> Result<TurnOutcome, TurnError> {
         ahead::of_question(turn);
     }
     Ok(TurnOutcome::Completed)
+}
+
+/// Whether somebody else runs a call of this step. The turn can't go on without its result.
+fn is_handed_over(turn: &Turn, reply: &Reply) -> bool {
+    reply.message.tool_calls().any(|call| turn.input.tools.hands_over(&call.tool))
 }
 
 /// A model that says nothing after its tools is asked once more, without them.

@@ -1,12 +1,15 @@
 //! Tool calls that go well, and those that don't.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use lectern_core::store::AuditQuery;
 use lectern_core::testing::{Beat, Behaviour, ScriptedTools, calls, calls_all, says, tool};
 use lectern_core::{
-    CallNews, Delta, EventKind, FinishReason, Grant, Message, MessageId, PermissionAnswer, ToolCallId,
-    ToolOutcome, ToolResult, TurnOutcome, WireDirection,
+    CallContext, CallNews, Delta, EventKind, FinishReason, Grant, Message, MessageId, PermissionAnswer,
+    ToolCall, ToolCallId, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnInput,
+    TurnOutcome, WireDirection,
 };
 use serde_json::json;
 
@@ -269,4 +272,41 @@ async fn a_long_protocol_message_is_kept_whole_with_its_turn() {
     let full = MessageId::from(cut["full"].as_str().unwrap());
     assert_eq!(app.store.long_message(&full).unwrap(), Some(long));
     assert_eq!(app.store.long_message(&"nothing".into()).unwrap(), None);
+}
+
+/// Tools of which one is run by somebody else.
+struct HandedOver(Arc<ScriptedTools>);
+
+impl ToolProvider for HandedOver {
+    fn tools(&self) -> Arc<[ToolSpec]> {
+        self.0.tools()
+    }
+
+    fn hands_over(&self, tool: &ToolName) -> bool {
+        tool.as_str() == "theirs"
+    }
+
+    fn call(&self, call: ToolCall, context: CallContext) -> BoxFuture<'static, ToolResult> {
+        self.0.call(call, context)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_somebody_else_runs_ends_the_turn_after_the_others_of_its_step() {
+    let tools = ScriptedTools::new()
+        .with(tool("theirs", false), Behaviour::Answers("never"))
+        .with(tool("change", false), Behaviour::Answers("changed"));
+    let app = App::start([calls_all([("theirs", json!({})), ("change", json!({}))]), says("never")], tools);
+    let handed: Arc<dyn ToolProvider> = Arc::new(HandedOver(app.tools.clone()));
+    let tools = Arc::new(ToolSet::new([handed]));
+    let turn = app.turns.start(TurnInput { tools, ..app.input("go") }).unwrap();
+    // Consent is asked for the other call only.
+    assert_eq!(permission_request(&turn).await.tool.as_str(), "change");
+    answer(&turn, PermissionAnswer::Allow { grant: Grant::Once }).await;
+    assert_eq!(finish(&turn).await, TurnOutcome::Completed);
+    assert_eq!(app.model.requests().len(), 1);
+    let outcomes: Vec<ToolOutcome> = app.results().iter().map(|result| result.outcome).collect();
+    assert_eq!(outcomes, [ToolOutcome::Cancelled, ToolOutcome::Succeeded]);
+    assert_eq!(app.tools.calls().len(), 1);
+    assert_eq!(app.store.audit(&AuditQuery::default()).unwrap().len(), 1);
 }
