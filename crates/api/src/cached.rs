@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lectern_core::{JsonObject, ToolSpec};
+use lectern_core::{JsonObject, ToolCallId, ToolSpec, TurnId};
 use sha2::{Digest, Sha256};
 
 /// How long a result is good.
@@ -43,7 +43,16 @@ pub struct Answer {
     pub tag: String,
     /// The body.
     pub body: Bytes,
+    /// The call that gave it, and its turn, as the audit log has them.
+    pub call: (TurnId, ToolCallId),
     at: Instant,
+}
+
+impl Answer {
+    /// A body that a call gave now.
+    pub fn new(tag: String, body: Bytes, call: (TurnId, ToolCallId)) -> Self {
+        Self { tag, body, call, at: Instant::now() }
+    }
 }
 
 impl Question {
@@ -81,18 +90,18 @@ impl Cached {
     }
 
     /// Keeps an answer, unless something may have changed since its call began.
-    pub fn keep(&self, question: Question, tag: String, body: Bytes, begun: u64) {
+    pub fn keep(&self, question: Question, answer: Answer, begun: u64) {
         let mut kept = self.open();
-        if body.len() > LARGEST || kept.changes != begun {
+        if answer.body.len() > LARGEST || kept.changes != begun {
             return;
         }
         kept.results.retain(|_, answer| answer.at.elapsed() < FRESH);
         kept.bytes = kept.results.values().map(|answer| answer.body.len()).sum();
-        if kept.results.len() >= MOST || kept.bytes + body.len() > MOST_BYTES {
+        if kept.results.len() >= MOST || kept.bytes + answer.body.len() > MOST_BYTES {
             return;
         }
-        kept.bytes += body.len();
-        kept.results.insert(question, Answer { tag, body, at: Instant::now() });
+        kept.bytes += answer.body.len();
+        kept.results.insert(question, answer);
     }
 
     /// Something may have changed.

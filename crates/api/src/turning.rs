@@ -11,10 +11,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lectern_app::Answering;
 use lectern_core::{
-    Actor, AnswerForm, CallContext, ConversationId, Event, EventKind, Events, ExposurePolicy,
-    PermissionAnswer, QuestionAnswer, Sampling, StartError, Store, ThinkingOptions, ToolCall, ToolCallId,
-    ToolChoice, ToolExposure, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnHandle,
-    TurnInput, Turns, UserMessage,
+    AnswerForm, CallContext, ConversationId, Event, EventKind, Events, ExposurePolicy, PermissionAnswer,
+    QuestionAnswer, Sampling, StartError, Store, ThinkingOptions, ToolCall, ToolCallId, ToolChoice,
+    ToolExposure, ToolName, ToolOutcome, ToolProvider, ToolResult, ToolSet, ToolSpec, TurnHandle, TurnInput,
+    Turns, UserMessage,
 };
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -219,7 +219,7 @@ fn input(api: &Api, start: Start<'_>, cancel: CancellationToken) -> TurnInput {
         message: start.message,
         model: Arc::clone(&answering.model),
         tools: Arc::new(ToolSet::new([own, servers])),
-        who: Actor::Api(start.caller.name.to_string()),
+        who: start.caller.actor(),
         permissions: api.backend.permissions(),
         store: start.store,
         system: start.system.or_else(|| answering.system.clone()),

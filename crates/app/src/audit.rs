@@ -58,6 +58,7 @@ fn shown(entry: Stored) -> AuditEntry {
             AuditKind::Server => AuditAbout::Server,
         },
         who: entry.who,
+        request: entry.request,
         conversation: entry.conversation,
         server: (!entry.server.as_str().is_empty()).then_some(entry.server),
         tool: entry.tool,

@@ -95,6 +95,7 @@ impl Key {
             id: if self.id.is_empty() { self.name.as_str() } else { self.id.as_str() }.into(),
             scopes: self.scopes.as_slice().into(),
             server_tools: self.server_tools,
+            request: None,
         }
     }
 }

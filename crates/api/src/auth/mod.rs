@@ -13,12 +13,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use lectern_core::{Timestamp, clock};
+use lectern_core::{Actor, Timestamp, clock};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 pub use key::{Key, Scope};
 
 use crate::error::{ApiError, ErrorKind};
+use crate::metrics::http::RequestId;
 use crate::state::Api;
 use key::digest;
 
@@ -45,9 +46,16 @@ pub struct Caller {
     pub scopes: Arc<[Scope]>,
     /// Whether the user's servers serve each of its requests.
     pub server_tools: bool,
+    /// The request, once there is one.
+    pub request: Option<Arc<str>>,
 }
 
 impl Caller {
+    /// For the audit log.
+    pub fn actor(&self) -> Actor {
+        Actor::Api { key: self.name.to_string(), request: self.request.as_deref().map(str::to_owned) }
+    }
+
     /// Refuses what the key may not do.
     pub fn must(&self, scope: Scope) -> Result<(), ApiError> {
         if self.scopes.contains(&scope) {
@@ -124,12 +132,13 @@ impl Keys {
 /// Lets a request on that has a good key, and notes whose it is.
 pub async fn require(State(api): State<Api>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let secret = secret(request.headers())?;
-    let Some(caller) = api.keys.find(secret) else {
+    let Some(mut caller) = api.keys.find(secret) else {
         return Err(refused(
             "invalid_api_key",
             "the API key is not known; `lectern serve keys list` shows them",
         ));
     };
+    caller.request = request.extensions().get::<RequestId>().map(|id| Arc::clone(&id.0));
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }

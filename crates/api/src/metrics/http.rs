@@ -1,5 +1,6 @@
 //! `GET /metrics`, and the count of all requests.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Extension, MatchedPath, Request, State};
@@ -15,7 +16,7 @@ use crate::error::{ApiError, Failed};
 use crate::held::hold;
 use crate::state::Api;
 
-/// The header with a request's id, which stands in the log too.
+/// The header with a request's id, which stands in the log and the audit log, too.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// `GET /metrics`, in Prometheus' text format, version 0.0.4.
@@ -34,10 +35,15 @@ pub async fn show(
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
+/// A request's id, among its extensions.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub Arc<str>);
+
 /// Counts a request, and gives it an id.
-pub async fn account(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub async fn account(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    let id = format!("req_{}", uuid::Uuid::new_v4().simple());
+    let id: Arc<str> = format!("req_{}", uuid::Uuid::new_v4().simple()).into();
+    request.extensions_mut().insert(RequestId(Arc::clone(&id)));
     // The address as it is served: what a client made up is no label.
     let path = request.extensions().get::<MatchedPath>().map_or(OTHER, MatchedPath::as_str).to_owned();
     api.metrics.running.inc();

@@ -12,7 +12,7 @@ use lectern_app::Answering;
 use lectern_core::{
     AnswerForm, ChatModel, ChatRequest, Delta, EventKind, ExposurePolicy, FinishReason, JsonObject,
     MessageId, ModelError, ModelInfo, Sampling, Store, StoreError, ThinkingOptions, ToolCallId, ToolChoice,
-    ToolExposure, ToolMode, ToolName, ToolOutcome, ToolProvider, ToolResult, Turns, UserMessage,
+    ToolExposure, ToolMode, ToolName, ToolOutcome, ToolProvider, ToolResult, TurnId, Turns, UserMessage,
     WireDirection,
 };
 use serde_json::Value;
@@ -36,6 +36,8 @@ pub struct Wanted {
 
 /// What came of it.
 pub struct Ran {
+    /// Its turn, as the audit log has it.
+    pub turn: TurnId,
     /// The result.
     pub result: ToolResult,
     /// All of its text, where the result has only a part of it.
@@ -89,13 +91,14 @@ async fn follow(api: &Api, store: &Store, mut turning: Turning) -> Result<Ran, A
             () = api.ending.cancelled() => None,
             next = turning.next() => next,
         };
-        match next.ok_or_else(ending_now)?.event.kind {
+        let event = next.ok_or_else(ending_now)?.event;
+        match event.kind {
             EventKind::PermissionRequested { .. } => asked = true,
             EventKind::ToolWire { direction: WireDirection::Received, message, .. } => wire = Some(message),
             EventKind::ToolFinished { result, .. } => {
                 let unapproved = asked && result.outcome == ToolOutcome::Denied;
                 let whole = wire.and_then(|wire| whole(store, &result, wire));
-                return Ok(Ran { result, whole, unapproved, stopped: None });
+                return Ok(Ran { turn: event.turn, result, whole, unapproved, stopped: None });
             }
             EventKind::TurnFinished { .. } => return Err(ending_now()),
             EventKind::TurnStarted { .. }
@@ -133,8 +136,9 @@ fn whole(store: &Store, result: &ToolResult, wire: Value) -> Option<String> {
     (text.len() > result.text().len()).then_some(text)
 }
 
-fn unkept(error: &StoreError) -> ApiError {
-    tracing::warn!(%error, "a conversation of a call");
+/// It was not run, because it can't be written down.
+pub fn unkept(error: &StoreError) -> ApiError {
+    tracing::warn!(%error, "a call");
     let status = StatusCode::INTERNAL_SERVER_ERROR;
     ApiError::failed(status, "internal_error", "the call could not be kept")
 }

@@ -10,11 +10,11 @@ use lectern_core::{JsonObject, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 use super::frames::result_view;
-use super::one::{Ran, Wanted, run};
+use super::one::{Ran, Wanted, run, unkept};
 use crate::auth::{Caller, Scope};
 use crate::body::{JsonBody, Name};
 use crate::bounded::Stopped;
-use crate::cached::{self, FRESH, Question};
+use crate::cached::{self, Answer, FRESH, Question};
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::{Fields, shortened, wrong_type};
 use crate::state::Api;
@@ -58,7 +58,7 @@ pub async fn call(
     let fresh = format!("private, max-age={}", FRESH.as_secs());
     if let Some(question) = &question
         && !wants_anew(&headers)
-        && let Some(answer) = api.cached.get(question)
+        && let Some(answer) = remembered(&api, &caller, question)?
     {
         return Ok(tagged(&headers, &answer.tag, answer.body, &fresh));
     }
@@ -82,11 +82,20 @@ pub async fn call(
     let body = Bytes::from(body.to_string());
     match (question, tag) {
         (Some(question), Some(tag)) => {
-            api.cached.keep(question, tag.clone(), body.clone(), begun);
+            let answer = Answer::new(tag.clone(), body.clone(), (ran.turn, ran.result.call));
+            api.cached.keep(question, answer, begun);
             Ok(tagged(&headers, &tag, body, &fresh))
         }
         (None, _) | (_, None) => Ok(in_pieces(body)),
     }
+}
+
+/// An answer from memory. The audit log has it as a call that was answered, or it is none.
+fn remembered(api: &Api, caller: &Caller, question: &Question) -> Result<Option<Answer>, ApiError> {
+    let Some(answer) = api.cached.get(question) else { return Ok(None) };
+    let (turn, call) = &answer.call;
+    let written = api.backend.store().append_again(&caller.actor(), turn, call);
+    Ok(written.map_err(|error| unkept(&error))?.then_some(answer))
 }
 
 fn read(body: Value) -> Result<(Option<String>, JsonObject), ApiError> {

@@ -119,6 +119,30 @@ async fn the_list_and_results_that_only_read_have_tags() {
 }
 
 #[tokio::test]
+async fn an_answer_from_memory_stands_in_the_audit_log_with_its_request() {
+    let house = Plan { tools: tools(), ..Plan::of([]) }.build().await;
+    let body = json!({"session_id": "s", "arguments": {"x": 1}});
+    let first = house.call("test__read", &body).await;
+    let again = house.call("test__read", &body).await;
+    let known =
+        house.post("/api/tools/test__read").json(&body).header("if-none-match", &first.headers()["etag"]);
+    let known = known.send().await.unwrap();
+    assert_eq!((again.status().as_u16(), known.status().as_u16()), (200, 304));
+    assert_eq!(house.tools.calls().len(), 1);
+    let entries = house.store.audit(&Default::default()).unwrap();
+    assert_eq!(entries.len(), 3);
+    for (entry, response) in entries.iter().zip([&first, &again, &known]) {
+        let request = response.headers()["x-request-id"].to_str().unwrap();
+        assert_eq!((entry.who.as_str(), entry.request.as_deref()), ("api:test", Some(request)));
+        assert_eq!((&entry.call, &entry.conversation), (&entries[0].call, &entries[0].conversation));
+        let (outcome, ran) = (entry.outcome.as_ref().unwrap(), entries[0].outcome.as_ref().unwrap());
+        assert_eq!(outcome.result_sha256, ran.result_sha256);
+    }
+    let reasons: Vec<&str> = entries.iter().map(|entry| entry.reason.as_str()).collect();
+    assert_eq!(reasons, ["read-only", "answered from memory", "answered from memory"]);
+}
+
+#[tokio::test]
 async fn a_call_has_a_limit_of_time_and_calls_wait_for_their_turn() {
     let limits = Limits { call_time: Duration::from_millis(300), calls: 1, ..Limits::default() };
     let options = ApiOptions { limits, ..ApiOptions::default() };

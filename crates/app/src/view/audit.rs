@@ -21,6 +21,8 @@ pub struct AuditEntry {
     pub about: AuditAbout,
     /// Who acted: `window`, `cli`, or `api:` and the name of a key.
     pub who: String,
+    /// The request of the local API that it belongs to, as its header `x-request-id` and the log have it.
+    pub request: Option<String>,
     /// In which conversation.
     pub conversation: Option<ConversationId>,
     /// At which server.
@@ -34,7 +36,8 @@ pub struct AuditEntry {
     pub arguments_hash: Option<String>,
     /// What was decided. Only of calls.
     pub decision: Option<AuditVerdict>,
-    /// By which rule (`user: once`, `rule: server notes (settings)`, `read-only`); or what was approved, set, added.
+    /// By which rule (`user: once`, `rule: server notes (settings)`, `read-only`), or `answered from memory`; or what was
+    /// approved, set, added.
     pub rule: Option<String>,
     /// What came of it; none when it did not run, runs still, or was never finished.
     pub outcome: Option<ToolOutcome>,

@@ -36,8 +36,13 @@ pub enum Actor {
     /// The person, or the script, at the command line.
     #[default]
     Cli,
-    /// A client of the local HTTP API, by the name of its key.
-    Api(String),
+    /// A client of the local HTTP API.
+    Api {
+        /// The name of its key.
+        key: String,
+        /// The request, as the log has it.
+        request: Option<String>,
+    },
 }
 
 /// What a row is about.
@@ -79,6 +84,8 @@ pub struct AuditEntry {
     pub kind: AuditKind,
     /// Who acted: `window`, `cli`, `api:NAME`; empty in entries of the first version.
     pub who: String,
+    /// The request of the local HTTP API that it belongs to.
+    pub request: Option<String>,
     /// The server; empty when the call named no known tool.
     pub server: ServerId,
     /// The tool's public name.
@@ -91,7 +98,7 @@ pub struct AuditEntry {
     pub call: Option<ToolCallId>,
     /// What was decided; none for anything but calls.
     pub decision: Option<AuditDecision>,
-    /// Why: `read-only`, `user: …`, `rule: …`; or what was approved, set, added.
+    /// Why: `read-only`, `user: …`, `rule: …`, `answered from memory`; or what was approved, set, added.
     pub reason: String,
     /// The arguments, secrets masked. Long ones are an object with `cut`, `bytes` and `start`.
     pub arguments: Option<Value>,
@@ -149,7 +156,17 @@ impl std::fmt::Display for Actor {
         match self {
             Self::Window => f.write_str("window"),
             Self::Cli => f.write_str("cli"),
-            Self::Api(key) => write!(f, "api:{key}"),
+            Self::Api { key, .. } => write!(f, "api:{key}"),
+        }
+    }
+}
+
+impl Actor {
+    /// The request of the local HTTP API, when it is one.
+    fn request(&self) -> Option<&str> {
+        match self {
+            Self::Window | Self::Cli => None,
+            Self::Api { request, .. } => request.as_deref(),
         }
     }
 }
@@ -203,7 +220,7 @@ impl Store {
         let kept = bounded(to_json("arguments", &decided.masked)?);
         self.append(
             "INSERT INTO audit (at, kind, who, server, tool, conversation, turn, call, decision, reason, arguments,
-             arguments_sha256) VALUES (?1, 'call', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             arguments_sha256, request) VALUES (?1, 'call', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 clock::now().as_millisecond(),
                 decided.who.to_string(),
@@ -216,8 +233,41 @@ impl Store {
                 decided.reason,
                 kept,
                 sha256(arguments.as_bytes()),
+                decided.who.request(),
             ],
         )
+        .map(drop)
+    }
+
+    /// Writes down that a call was answered with what an earlier one returned, and that nothing ran. False, and nothing is
+    /// written, when the log no longer has that one.
+    pub fn append_again(&self, who: &Actor, turn: &TurnId, call: &ToolCallId) -> Result<bool, StoreError> {
+        let (now, again) = (clock::now().as_millisecond(), TurnId::fresh());
+        // The result first: a decision without one is a call that runs.
+        let found = self.append(
+            "INSERT INTO audit (at, kind, who, server, tool, conversation, turn, call, outcome, result_sha256,
+             result_bytes, duration_ms) SELECT ?1, kind, who, server, tool, conversation, ?2, call, outcome,
+             result_sha256, result_bytes, 0 FROM audit WHERE turn = ?3 AND call = ?4 AND kind = 'result' LIMIT 1",
+            params![now, again.as_str(), turn.as_str(), call.as_str()],
+        )?;
+        if found == 0 {
+            return Ok(false);
+        }
+        let found = self.append(
+            "INSERT INTO audit (at, kind, who, request, server, tool, conversation, turn, call, decision, reason,
+             arguments, arguments_sha256) SELECT ?1, kind, ?5, ?6, server, tool, conversation, ?2, call, decision,
+             'answered from memory', arguments, arguments_sha256 FROM audit
+             WHERE turn = ?3 AND call = ?4 AND kind = 'call' LIMIT 1",
+            params![
+                now,
+                again.as_str(),
+                turn.as_str(),
+                call.as_str(),
+                who.to_string(),
+                who.request()
+            ],
+        )?;
+        Ok(found > 0)
     }
 
     /// Writes down what came of a call. `result` is as the server gave it.
@@ -245,6 +295,7 @@ impl Store {
                 duration_ms.cast_signed(),
             ],
         )
+        .map(drop)
     }
 
     /// Writes down something that is no call: an approval, a rule, a server that was added or removed.
@@ -257,16 +308,18 @@ impl Store {
         what: &str,
     ) -> Result<(), StoreError> {
         self.append(
-            "INSERT INTO audit (at, kind, who, server, tool, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO audit (at, kind, who, server, tool, reason, request) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 clock::now().as_millisecond(),
                 kind.as_str(),
                 who.to_string(),
                 server.as_str(),
                 tool.map(ToolName::as_str),
-                what
+                what,
+                who.request(),
             ],
         )
+        .map(drop)
     }
 
     /// The words of the last entry of this kind about a tool, or about a server as a whole.
@@ -285,19 +338,20 @@ impl Store {
         Ok(statement.query_row(asked, |row| row.get(0)).optional()?)
     }
 
-    fn append(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), StoreError> {
+    /// How many rows were added: one, or none where a statement adds what it finds.
+    fn append(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, StoreError> {
         if let Some(main) = &self.0.main {
             return main.append(sql, values);
         }
-        let id = {
+        let (added, id) = {
             let connection = self.connection();
-            connection.prepare_cached(sql)?.execute(values)?;
-            connection.last_insert_rowid()
+            let added = connection.prepare_cached(sql)?.execute(values)?;
+            (added, connection.last_insert_rowid())
         };
-        if id % ROTATE_EVERY == 0 {
+        if added > 0 && id % ROTATE_EVERY == 0 {
             self.rotate_audit(AUDIT_KEPT)?;
         }
-        Ok(())
+        Ok(added)
     }
 
     /// Lets the oldest rows go when there are more than `kept`, and a tenth more, so that it is seldom done.
@@ -343,7 +397,7 @@ impl Store {
 /// The latest first, so that a limit keeps those. A call's result is the first row of its kind for it.
 const QUERY: &str = "
     SELECT a.id, a.at, a.kind, a.who, a.server, a.tool, a.conversation, a.turn, a.call, a.decision, a.reason,
-        a.arguments, a.arguments_sha256, r.outcome, r.result_sha256, r.result_bytes, r.duration_ms
+        a.arguments, a.arguments_sha256, r.outcome, r.result_sha256, r.result_bytes, r.duration_ms, a.request
     FROM audit a LEFT JOIN audit r ON a.kind = 'call' AND r.id = (
         SELECT min(id) FROM audit WHERE turn = a.turn AND call = a.call AND kind = 'result')
     WHERE a.kind <> 'result'
@@ -359,6 +413,7 @@ fn entry(row: &Row<'_>) -> Result<AuditEntry, StoreError> {
         at: from_millis(row.get(1)?),
         kind: AuditKind::read(&row.get::<_, String>(2)?),
         who: row.get(3)?,
+        request: text(17)?,
         server: ServerId(row.get(4)?),
         tool: text(5)?.map(ToolName),
         conversation: text(6)?.map(ConversationId),

@@ -176,6 +176,9 @@ const MIGRATIONS: &[&str] = &["
         bytes BLOB NOT NULL,
         UNIQUE (conversation, sha256)
     ) STRICT;
+", "
+    -- The request of the local HTTP API that it belongs to.
+    ALTER TABLE audit ADD COLUMN request TEXT;
 "];
 
 /// Sets the connection up and brings the file to the latest version.

@@ -119,12 +119,13 @@ async fn entries_are_found_by_server_tool_time_and_number() {
     let script = [calls("a", json!({})), calls("b", json!({})), calls("a", json!({})), says("Done.")];
     let app = App::start(script, tools);
     app.ask("go").await;
-    let who = Actor::Api("phone".to_owned());
+    let who = Actor::Api { key: "phone".to_owned(), request: Some("req_1".to_owned()) };
     app.store.append_note(AuditKind::Approval, &who, &"other".into(), None, "approved: x").unwrap();
     let count = |query: AuditQuery| app.store.audit(&query).unwrap().len();
     let all = entries(&app);
     assert_eq!(all.len(), 4);
     assert_eq!((all[3].who.as_str(), all[3].kind), ("api:phone", AuditKind::Approval));
+    assert_eq!((all[0].request.as_deref(), all[3].request.as_deref()), (None, Some("req_1")));
     assert_eq!(count(AuditQuery { server: Some("test".into()), ..AuditQuery::default() }), 3);
     assert_eq!(count(AuditQuery { tool: Some("a".into()), ..AuditQuery::default() }), 2);
     assert_eq!(count(AuditQuery { after: Some(all[1].id), ..AuditQuery::default() }), 2);
@@ -135,6 +136,26 @@ async fn entries_are_found_by_server_tool_time_and_number() {
     assert_eq!(count(AuditQuery { since: Some(later), ..AuditQuery::default() }), 0);
     let latest = app.store.audit(&AuditQuery { limit: Some(2), ..AuditQuery::default() }).unwrap();
     assert_eq!(latest, all[2..]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_from_memory_is_an_entry_of_its_own() {
+    let tools = ScriptedTools::new().with(tool("reads", true), Behaviour::Answers("ok"));
+    let app = App::start([calls("reads", json!({"a": 1})), says("Done.")], tools);
+    app.ask("go").await;
+    let first = entries(&app).remove(0);
+    let (turn, call) = (first.turn.clone().unwrap(), first.call.clone().unwrap());
+    let who = Actor::Api { key: "phone".to_owned(), request: Some("req_2".to_owned()) };
+    assert!(app.store.append_again(&who, &turn, &call).unwrap());
+    assert!(!app.store.append_again(&who, &turn, &"other".into()).unwrap());
+    let all = entries(&app);
+    assert_eq!((all.len(), &all[0]), (2, &first));
+    let again = &all[1];
+    assert_eq!((again.who.as_str(), again.request.as_deref()), ("api:phone", Some("req_2")));
+    assert_eq!((again.reason.as_str(), again.decision), ("answered from memory", first.decision));
+    assert_eq!((&again.arguments, &again.call, &again.tool), (&first.arguments, &first.call, &first.tool));
+    let (first, again) = (first.outcome.unwrap(), again.outcome.clone().unwrap());
+    assert_eq!((again.result_sha256, again.duration_ms), (first.result_sha256, 0));
 }
 
 #[test]

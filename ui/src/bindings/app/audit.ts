@@ -28,6 +28,10 @@ about: AuditAbout,
  */
 who: string, 
 /**
+ * The request of the local API that it belongs to, as its header `x-request-id` and the log have it.
+ */
+request: string | null, 
+/**
  * In which conversation.
  */
 conversation: ConversationId | null, 
@@ -52,7 +56,8 @@ arguments_hash: string | null,
  */
 decision: AuditVerdict | null, 
 /**
- * By which rule (`user: once`, `rule: server notes (settings)`, `read-only`); or what was approved, set, added.
+ * By which rule (`user: once`, `rule: server notes (settings)`, `read-only`), or `answered from memory`; or what was
+ * approved, set, added.
  */
 rule: string | null, 
 /**
