@@ -11,9 +11,6 @@ use lectern_core::{Grant, PermissionAnswer, Timestamp, ToolCall, TurnHandle, clo
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// How long a call waits.
-pub const PATIENCE: Duration = Duration::from_secs(300);
-
 /// The calls that wait. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Approvals(Arc<Inner>);
@@ -76,7 +73,7 @@ impl Approvals {
         self.open().values().cloned().collect()
     }
 
-    /// Puts a call among those that wait.
+    /// Puts a call among those that wait, so long at most.
     pub fn ask(
         &self,
         turn: &TurnHandle,
@@ -84,11 +81,12 @@ impl Approvals {
         session: Option<String>,
         call: ToolCall,
         choices: Vec<Grant>,
+        patience: Duration,
     ) -> Place {
         // Later ids sort after earlier ones.
         let id = format!("apr_{}", uuid::Uuid::now_v7().simple());
         let now = clock::now();
-        let until = now.checked_add(PATIENCE).unwrap_or(now);
+        let until = now.checked_add(patience).unwrap_or(now);
         let waiting = Waiting { id: id.clone(), key, session, call, choices, until, turn: turn.clone() };
         self.open().insert(id.clone(), waiting);
         self.tell();

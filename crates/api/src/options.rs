@@ -73,6 +73,8 @@ pub struct Limits {
     pub calls: usize,
     /// How long one call of a tool may take, waiting included. A server's own limits are shorter.
     pub call_time: Duration,
+    /// How long a call waits for the user's consent.
+    pub consent_time: Duration,
     /// How long streams may go on when the server ends.
     pub drain: Duration,
 }
@@ -93,6 +95,7 @@ impl Default for Limits {
             burst: 1_000.0,
             calls: 16,
             call_time: Duration::from_secs(10 * 60),
+            consent_time: Duration::from_secs(5 * 60),
             drain: Duration::from_secs(10),
         }
     }

@@ -19,7 +19,7 @@ use lectern_core::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::approvals::{PATIENCE, Place};
+use crate::approvals::Place;
 use crate::auth::Caller;
 use crate::bounded::{Bounded, Stopped};
 use crate::error::{ApiError, ErrorKind};
@@ -151,10 +151,12 @@ impl Turning {
                 }
                 let key = Arc::clone(&self.caller.name);
                 let session = self.session.as_ref().map(|session| session.id.clone());
-                let place = self.api.approvals.ask(&self.handle, key, session, call.clone(), choices.clone());
-                let id = place.id.clone();
-                self.waiting.insert(call.id.clone(), (place, Instant::now() + PATIENCE));
-                Some(id)
+                let (call, choices) = (call.clone(), choices.clone());
+                let (id, patience) = (call.id.clone(), self.api.options.limits.consent_time);
+                let place = self.api.approvals.ask(&self.handle, key, session, call, choices, patience);
+                let approval = place.id.clone();
+                self.waiting.insert(id, (place, Instant::now() + patience));
+                Some(approval)
             }
             EventKind::PermissionAnswered { call, .. } => {
                 self.waiting.remove(call);

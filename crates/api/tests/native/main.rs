@@ -3,6 +3,7 @@
 
 mod beside;
 mod calls;
+mod consent;
 mod ending;
 mod events;
 mod frames;

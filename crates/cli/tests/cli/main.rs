@@ -25,6 +25,8 @@ mod permissions;
 #[cfg(target_os = "linux")]
 mod providers;
 mod real_server;
+#[cfg(target_os = "linux")]
+mod serve_ending;
 #[cfg(unix)]
 mod serve_sessions;
 #[cfg(unix)]
