@@ -4,7 +4,6 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -15,17 +14,8 @@ use crate::{auth, document, guard, limits, metrics, native, v1};
 
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
-    let (described, document) =
-        OpenApiRouter::with_openapi(document::frame()).merge(v1::routes()).split_for_parts();
+    let (described, document) = described().split_for_parts();
     let with_key = described
-        .route("/metrics", get(metrics::http::show))
-        .route("/api/chat/completions", post(native::chat::completions))
-        .route("/api/tools", get(native::tools::list))
-        .route("/api/tools/{name}", post(native::tools::call))
-        .route("/api/approvals", get(native::approvals::list))
-        .route("/api/approvals/{id}", post(native::approvals::answer))
-        .route("/api/sessions/{id}", get(native::sessions::show).delete(native::sessions::delete))
-        .route("/api/events", get(native::events::follow))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(api.clone(), limits::check))
@@ -36,6 +26,11 @@ pub fn router(api: &Api) -> Router {
         .layer(from_fn_with_state(api.clone(), guard::check))
         .layer(from_fn_with_state(api.clone(), metrics::http::account))
         .with_state(api.clone())
+}
+
+/// All that needs a key, and what the document says about it.
+fn described() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(document::frame()).merge(v1::routes()).merge(native::routes())
 }
 
 /// Pages of listed origins may read the answers. A preflight has no key.
@@ -60,4 +55,22 @@ async fn no_such_method(request: Request) -> ApiError {
     let message = format!("`{}` is not served here", shortened(request.method().as_str()));
     let status = StatusCode::METHOD_NOT_ALLOWED;
     ApiError::new(status, ErrorKind::InvalidRequestError, "method_not_allowed", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_address_that_is_routed_is_described() {
+        let (routes, document) = described().split_for_parts();
+        // axum lists its routes for debugging only: all texts with a slash at the beginning are addresses.
+        let shown = format!("{routes:?}");
+        let routed = shown.split('"').filter(|text| text.starts_with('/'));
+        let routed: BTreeSet<String> = routed.map(|address| address.replace("{*", "{")).collect();
+        assert!(routed.len() > 9, "{shown}");
+        assert_eq!(routed, document.paths.paths.keys().cloned().collect());
+    }
 }

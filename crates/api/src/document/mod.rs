@@ -18,7 +18,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-pub use answers::{ErrorBody, Failures, ServerSentEvent};
+pub use answers::{ErrorBody, ErrorFields, Failures, ServerSentEvent};
 
 use crate::state::Api;
 
@@ -31,7 +31,8 @@ pub fn frame() -> OpenApi {
 #[openapi(
     info(
         title = "Lectern's local API",
-        description = "Models and tools of this computer. `/v1` is OpenAI's API; each request needs a key.",
+        description = "Models and tools of this computer. `/v1` is OpenAI's API; `/api` has what that can't carry: tools that \
+                       run here, told frame by frame, sessions, consent. Each request needs a key.",
     ),
     servers((url = "/", description = "This server")),
     security(("key" = [])),

@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use super::{OTHER, add, observe};
 use crate::auth::{Caller, Scope};
+use crate::document::Failures;
 use crate::error::{ApiError, Failed};
 use crate::held::hold;
 use crate::state::Api;
@@ -19,7 +20,16 @@ use crate::state::Api;
 /// The header with a request's id, which stands in the log and the audit log, too.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// `GET /metrics`, in Prometheus' text format, version 0.0.4.
+/// Counts and times.
+///
+/// In Prometheus' text format, version 0.0.4.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    operation_id = "get_metrics",
+    tag = "Lectern",
+    responses((status = 200, description = "The numbers", body = String, content_type = "text/plain"), Failures),
+)]
 pub async fn show(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

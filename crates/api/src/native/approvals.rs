@@ -6,13 +6,22 @@ use axum::response::{IntoResponse, Response};
 use lectern_core::{Grant, PermissionAnswer};
 use serde_json::{Value, json};
 
+use super::shape::approval::{ApprovalAnswer, ApprovalAnswered, ApprovalList};
 use crate::auth::{Caller, Scope};
 use crate::body::{JsonBody, Name};
+use crate::document::Failures;
 use crate::error::ApiError;
 use crate::fields::{Fields, missing, shortened};
 use crate::state::Api;
 
-/// The calls that wait.
+/// The calls that wait for consent.
+#[utoipa::path(
+    get,
+    path = "/api/approvals",
+    operation_id = "list_approvals",
+    tag = "Lectern",
+    responses((status = 200, description = "The calls that wait", body = ApprovalList), Failures),
+)]
 pub async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -22,7 +31,18 @@ pub async fn list(
     Ok(Json(json!({"object": "list", "data": data})).into_response())
 }
 
-/// Answers one: `{"decision": "allow" | "deny", "grant": "once" | "conversation"}`. An "always" is for the window alone.
+/// Answers for the user.
+///
+/// An "always" is for the window alone.
+#[utoipa::path(
+    post,
+    path = "/api/approvals/{id}",
+    operation_id = "answer_approval",
+    tag = "Lectern",
+    params(("id" = String, Path, description = "The call that waits", min_length = 1)),
+    request_body = ApprovalAnswer,
+    responses((status = 200, description = "It was answered", body = ApprovalAnswered), Failures),
+)]
 pub async fn answer(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

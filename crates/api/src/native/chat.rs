@@ -14,9 +14,11 @@ use lectern_core::{
 use serde_json::Value;
 
 use super::frames::Frames;
+use super::shape::answer::{SessionCompletion, SessionRequest};
 use super::{manual, telling};
 use crate::auth::{Caller, Scope};
 use crate::body::JsonBody;
+use crate::document::{Failures, ServerSentEvent};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::metrics::turn::For;
@@ -49,7 +51,24 @@ pub enum Mode {
     Manual,
 }
 
-/// Answers.
+/// Goes on with a session.
+///
+/// In one body, or with `stream` in pieces: the data of each event is a `Frame`, and the last one `[DONE]`.
+#[utoipa::path(
+    post,
+    path = "/api/chat/completions",
+    operation_id = "answer_in_session",
+    tag = "Lectern",
+    request_body = SessionRequest,
+    responses(
+        (
+            status = 200,
+            description = "The answer",
+            content((SessionCompletion = "application/json"), (ServerSentEvent = "text/event-stream")),
+        ),
+        Failures,
+    ),
+)]
 pub async fn completions(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::auth::{Caller, Scope};
+use crate::document::{Failures, ServerSentEvent};
 use crate::error::ApiError;
 use crate::fields::missing;
 use crate::sse;
@@ -42,7 +43,27 @@ struct Place {
     next: u64,
 }
 
-/// Streams them.
+/// Follows what happens in a session.
+///
+/// The data of each event is a `SessionEvent`, and its id `TURN:SEQ`; the last one is `[DONE]`.
+#[utoipa::path(
+    get,
+    path = "/api/events",
+    operation_id = "follow_events",
+    tag = "Lectern",
+    params(
+        ("conversation" = String, Query, description = "The session", min_length = 1),
+        ("after" = Option<String>, Query, nullable = false,
+            description = "The last event that the client has: `TURN:SEQ`, or the number alone for the last turn"),
+        ("once" = Option<bool>, Query, nullable = false,
+            description = "Whether it ends when no turn runs, in place of waiting for the next one"),
+        ("Last-Event-ID" = Option<String>, Header, nullable = false, description = "As `after`, and before it"),
+    ),
+    responses(
+        (status = 200, description = "The events", body = ServerSentEvent, content_type = "text/event-stream"),
+        Failures,
+    ),
+)]
 pub async fn follow(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

@@ -11,10 +11,12 @@ use serde_json::{Value, json};
 
 use super::frames::result_view;
 use super::one::{Ran, Wanted, run, unkept};
+use super::shape::tool::{ToolCallRequest, ToolCallResult, ToolList};
 use crate::auth::{Caller, Scope};
 use crate::body::{JsonBody, Name};
 use crate::bounded::Stopped;
 use crate::cached::{self, Answer, FRESH, Question};
+use crate::document::Failures;
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::{Fields, shortened, wrong_type};
 use crate::state::Api;
@@ -23,6 +25,18 @@ use crate::state::Api;
 const PIECE: usize = 64 << 10;
 
 /// All tools of the user's servers.
+#[utoipa::path(
+    get,
+    path = "/api/tools",
+    operation_id = "list_tools",
+    tag = "Lectern",
+    params(("If-None-Match" = Option<String>, Header, nullable = false, description = "The tag of a list that the client has")),
+    responses(
+        (status = 200, description = "The tools", body = ToolList, headers(("ETag" = String, description = "Its tag"))),
+        (status = 304, description = "The client has this list already"),
+        Failures,
+    ),
+)]
 pub async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -36,7 +50,31 @@ pub async fn list(
     Ok(tagged(&headers, &tag, body, "no-cache"))
 }
 
-/// Runs one.
+/// Runs one tool.
+///
+/// The call is held to the tool's schema, asks for consent and stands in the audit log as any other.
+#[utoipa::path(
+    post,
+    path = "/api/tools/{name}",
+    operation_id = "call_tool",
+    tag = "Lectern",
+    params(
+        ("name" = String, Path, description = "The tool", min_length = 1, example = "notes__search_notes"),
+        ("If-None-Match" = Option<String>, Header, nullable = false, description = "The tag of a result that the client has"),
+        ("Cache-Control" = Option<String>, Header, nullable = false, description = "`no-cache` asks the tool anew"),
+    ),
+    request_body = ToolCallRequest,
+    responses(
+        (
+            status = 200,
+            description = "What the tool gave",
+            body = ToolCallResult,
+            headers(("ETag" = String, description = "Its tag, of tools that only read")),
+        ),
+        (status = 304, description = "The client has this result already"),
+        Failures,
+    ),
+)]
 pub async fn call(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,

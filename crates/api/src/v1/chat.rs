@@ -43,6 +43,7 @@ pub const TAKEN: Duration = Duration::from_secs(15);
 #[utoipa::path(
     post,
     path = "/v1/chat/completions",
+    operation_id = "create_chat_completion",
     tag = "OpenAI",
     request_body = ChatRequest,
     responses(

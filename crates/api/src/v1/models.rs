@@ -14,7 +14,13 @@ use crate::fields::shortened;
 use crate::state::Api;
 
 /// All models that can be asked.
-#[utoipa::path(get, path = "/v1/models", tag = "OpenAI", responses((status = 200, body = ModelList), Failures))]
+#[utoipa::path(
+    get,
+    path = "/v1/models",
+    operation_id = "list_models",
+    tag = "OpenAI",
+    responses((status = 200, body = ModelList), Failures),
+)]
 pub async fn list(State(api): State<Api>) -> Response {
     let cards = api.backend.models();
     let data: Vec<Value> = cards.iter().map(|card| view(&api, card)).collect();
@@ -27,6 +33,7 @@ pub async fn list(State(api): State<Api>) -> Response {
 #[utoipa::path(
     get,
     path = "/v1/models/{id}",
+    operation_id = "get_model",
     tag = "OpenAI",
     params(("id" = String, Path, description = "Its id", min_length = 1)),
     responses((status = 200, body = Model), Failures),

@@ -1,52 +1,68 @@
 //! The OpenAPI document, and the page that shows it.
 
+use std::collections::HashSet;
+
 use lectern_core::testing::{Beat, ScriptedModel, calls, says};
 use lectern_core::{Delta, FinishReason};
+use reqwest::Method;
 use reqwest::header::HOST;
 use serde_json::{Value, json};
 
-use crate::house::{House, Plan, house, question, tool, with};
-
-async fn document(house: &House) -> Value {
-    let url = format!("{}/openapi.json", house.server.url());
-    let response = house.client.get(url).send().await.unwrap();
-    assert_eq!(response.status(), 200, "it needs no key");
-    assert_eq!(response.headers()["content-type"], "application/json");
-    response.json().await.unwrap()
-}
-
-/// All references of a document.
-fn references(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            found.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
-            fields.values().for_each(|value| references(value, found));
-        }
-        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
-        _ => {}
-    }
-}
+use crate::house::{Plan, house, question, tool, with};
 
 #[tokio::test]
 async fn it_is_whole_and_covers_what_is_served() {
     let house = house([]).await;
-    let document = document(&house).await;
+    let described = house.described().await;
+    let document = &described.0;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
-    for (path, method) in
-        [("/v1/models", "get"), ("/v1/models/{id}", "get"), ("/v1/chat/completions", "post")]
-    {
+    let operations = [
+        ("/v1/models", "get"),
+        ("/v1/models/{id}", "get"),
+        ("/v1/chat/completions", "post"),
+        ("/api/chat/completions", "post"),
+        ("/api/tools", "get"),
+        ("/api/tools/{name}", "post"),
+        ("/api/approvals", "get"),
+        ("/api/approvals/{id}", "post"),
+        ("/api/sessions/{id}", "get"),
+        ("/api/events", "get"),
+        ("/metrics", "get"),
+    ];
+    for (path, method) in operations {
         let operation = &document["paths"][path][method];
         assert!(operation["responses"]["200"].is_object(), "{method} {path}");
         assert!(operation["responses"]["401"].is_object(), "{method} {path}");
     }
     assert_eq!(document["security"], json!([{"key": []}]));
-    let mut found = Vec::new();
-    references(&document, &mut found);
+    assert!(document["paths"]["/api/sessions/{id}"]["delete"]["responses"]["204"].is_object());
+    let found = described.references();
     assert!(!found.is_empty());
     for reference in found {
         let pointer = reference.strip_prefix('#').unwrap();
         assert!(document.pointer(pointer).is_some(), "{reference}");
     }
+}
+
+#[tokio::test]
+async fn exactly_what_it_describes_is_served() {
+    let house = house([]).await;
+    let described = house.described().await;
+    let mut names = HashSet::new();
+    for (path, item) in described.0["paths"].as_object().unwrap() {
+        let address = format!("{}{}", house.server.url(), path.replace(['{', '}'], ""));
+        for method in ["get", "put", "post", "delete", "patch"] {
+            let asked = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let request = house.client.request(asked, &address).bearer_auth(house.key.secret());
+            let status = request.json(&json!({})).send().await.unwrap().status();
+            assert_eq!(status == 405, item.get(method).is_none(), "{method} {path}: {status}");
+            if let Some(operation) = item.get(method) {
+                let name = operation["operationId"].as_str().unwrap().to_owned();
+                assert!(names.insert(name), "{method} {path}: another operation has its name");
+            }
+        }
+    }
+    assert_eq!(names.len(), 12);
 }
 
 #[tokio::test]
@@ -57,14 +73,8 @@ async fn answers_are_as_it_says() {
         Beat::Delta(Delta::Finished(FinishReason::Length)),
     ];
     let house = house([says("hi"), calls("f", json!({})), thinking.clone(), thinking]).await;
-    let document = document(&house).await;
-    let hold = |name: &str, value: &Value| {
-        let schema =
-            json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "{errors:?} in {value:#}");
-    };
+    let described = house.described().await;
+    let hold = |name: &str, value: &Value| described.hold(name, value);
     for _ in 0..3 {
         hold("ChatCompletion", &house.completion(&with(question("x"), json!({"tools": [tool("f")]}))).await);
     }
@@ -83,8 +93,8 @@ async fn answers_are_as_it_says() {
 #[tokio::test]
 async fn each_field_of_a_request_that_it_names_is_read_and_no_other() {
     let house = Plan { model: ScriptedModel::new([says("hi")]).repeating(), ..Plan::of([]) }.build().await;
-    let document = document(&house).await;
-    let request = &document["components"]["schemas"]["ChatRequest"];
+    let described = house.described().await;
+    let request = &described.0["components"]["schemas"]["ChatRequest"];
     let fields = request["properties"].as_object().unwrap();
     assert!(fields.len() > 30, "{fields:?}");
     for name in fields.keys() {
@@ -109,6 +119,7 @@ async fn the_page_shows_it_without_the_network() {
     assert!(!policy.contains("unsafe"), "{policy}");
     let page = response.text().await.unwrap();
     assert!(page.contains("/v1/chat/completions") && page.contains("ChatCompletionChunk"), "{page}");
+    assert!(page.contains("/api/chat/completions") && page.contains("SessionRequest"), "{page}");
     for from_elsewhere in ["<script", "http://", "https://", " src=", "@import", " style="] {
         assert!(!page.contains(from_elsewhere), "{from_elsewhere}");
     }

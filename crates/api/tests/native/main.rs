@@ -4,6 +4,7 @@
 mod beside;
 mod calls;
 mod consent;
+mod document;
 mod ending;
 mod events;
 mod frames;

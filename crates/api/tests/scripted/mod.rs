@@ -1,5 +1,7 @@
 //! A server in this process, with a scripted model, and scripted tools or real servers behind it, for all tests here.
 
+mod described;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +17,8 @@ use lectern_core::{
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+pub use described::Described;
 
 pub struct House {
     pub server: Server,
@@ -155,6 +159,11 @@ impl Plan {
 }
 
 impl House {
+    /// What the server says about itself.
+    pub async fn described(&self) -> Described {
+        Described::at(&self.server.url(), &self.client).await
+    }
+
     pub fn get(&self, path: &str) -> RequestBuilder {
         self.client.get(format!("{}{path}", self.server.url())).bearer_auth(self.key.secret())
     }
