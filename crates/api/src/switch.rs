@@ -4,6 +4,7 @@
 //! Invariant: one server at a time. Switching waits for no listener, no keyring that asks its user and no stream that ends:
 //! what comes of it is told to those who follow.
 
+mod callers;
 mod keys;
 mod place;
 
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lectern_app::Engine;
-use lectern_app::view::{ApiAddress, ApiState, ApiView, MetricsView, Problem, WaitingCall};
+use lectern_app::view::{ApiAddress, ApiCallers, ApiState, ApiView, MetricsView, Problem, WaitingCall};
 use lectern_core::{Grant, PermissionAnswer, ToolCall};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -53,6 +54,7 @@ struct Wanted {
     on: bool,
     bind: String,
     port: u16,
+    callers: ApiCallers,
     /// Whether the window ends.
     leaving: bool,
 }
@@ -60,7 +62,7 @@ struct Wanted {
 /// A server, with the task that looks after its keys.
 struct Running {
     server: Server,
-    at: (String, u16),
+    with: Wanted,
     _keys: Aborted,
 }
 
@@ -83,6 +85,7 @@ impl Switch {
             on: entry.on,
             bind: entry.bind.unwrap_or_else(|| place::HERE.to_owned()),
             port: entry.port.unwrap_or(PORT),
+            callers: ApiCallers { origins: entry.origins, hosts: entry.hosts },
             leaving: false,
         };
         Ok(Self(Arc::new(Inner {
@@ -107,10 +110,10 @@ impl Switch {
 
     /// How it is.
     pub fn view(&self) -> ApiView {
-        let Wanted { on, bind, port, .. } = self.0.wanted.borrow().clone();
+        let Wanted { on, bind, port, callers, .. } = self.0.wanted.borrow().clone();
         let beyond = place::address(&bind).is_ok_and(|address| !address.is_loopback());
         let waiting = self.0.approvals.waiting().into_iter().take(MOST_SHOWN).map(shown).collect();
-        ApiView { on, state: self.state().clone(), bind, port, beyond, waiting }
+        ApiView { on, state: self.state().clone(), bind, port, beyond, callers, waiting }
     }
 
     /// Switches it on or off, now and whenever the window is open. On again, it tries again.
@@ -222,6 +225,7 @@ impl Switch {
 
     async fn start(&self, wanted: &Wanted) -> Result<Running, Problem> {
         let bind: IpAddr = place::address(&wanted.bind)?;
+        let (origins, hosts) = callers::read(&wanted.callers)?;
         let engine = &self.0.engine;
         // What the keyring does not give opens nothing; the list of keys says why.
         let good = kept::kept(engine).await.unwrap_or_else(|problem| {
@@ -233,13 +237,15 @@ impl Switch {
         let options = ApiOptions {
             bind,
             port: wanted.port,
+            origins,
+            hosts,
             approvals: self.0.approvals.clone(),
             ..ApiOptions::default()
         };
         let server = Server::start(Arc::new(engine.clone()), self.0.keys.clone(), options).await;
         let server = server.map_err(|error| place::not_started(&error, bind, wanted.port))?;
         let keys = tokio::spawn(kept::follow(engine.clone(), self.0.keys.clone(), own));
-        Ok(Running { server, at: (wanted.bind.clone(), wanted.port), _keys: Aborted(keys) })
+        Ok(Running { server, with: wanted.clone(), _keys: Aborted(keys) })
     }
 
     fn say(&self, state: ApiState) {
@@ -271,7 +277,8 @@ impl Following {
 
 impl Running {
     fn fits(&self, wanted: &Wanted) -> bool {
-        self.at.0 == wanted.bind && self.at.1 == wanted.port
+        let Wanted { bind, port, callers, .. } = wanted;
+        self.with.bind == *bind && self.with.port == *port && self.with.callers == *callers
     }
 
     async fn end(self) {

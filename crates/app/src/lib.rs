@@ -2,6 +2,7 @@
 
 mod approvals;
 pub mod audit;
+pub mod callers;
 pub mod debug;
 pub mod durable;
 pub mod engine;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that can't be read is never overwritten, and keys we don't know are kept.
 
+mod api;
 mod model;
 mod provider;
 
@@ -20,6 +21,7 @@ use crate::durable;
 use crate::home::Home;
 pub use crate::states::StatesEntry;
 use crate::view::Problem;
+pub use api::ApiEntry;
 pub use model::{ModelEntry, ModelOptions, ModelSource, RemoteEntry};
 pub use provider::{Agreed, Login, ProviderEntry};
 
@@ -84,32 +86,6 @@ pub struct Settings {
     /// Keys of other versions, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
-}
-
-/// The local HTTP API.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ApiEntry {
-    /// Whether the window serves it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub on: bool,
-    /// Where the window listens; none for this computer alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bind: Option<String>,
-    /// The window's port; none for the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// The names of its keys; what they are and may do is in the keyring.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<String>,
-    /// Keys of other versions, kept as they are.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-impl ApiEntry {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// One of the user's own vaults.

@@ -22,6 +22,8 @@ pub struct ApiView {
     pub port: u16,
     /// Whether other computers reach that address.
     pub beyond: bool,
+    /// Who may ask from elsewhere.
+    pub callers: ApiCallers,
     /// The calls that wait for the user, the oldest first; 20 at most.
     pub waiting: Vec<WaitingCall>,
 }
@@ -60,6 +62,17 @@ pub struct ApiAddress {
     /// Whether the user was warned that other computers will reach it.
     #[serde(default)]
     pub beyond: bool,
+}
+
+/// Who may ask beside programs of this computer. A key is needed all the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+#[ts(export, export_to = "app/api.ts")]
+pub struct ApiCallers {
+    /// Web pages, by their origin.
+    pub origins: Vec<String>,
+    /// Names of this computer, beside its addresses.
+    pub hosts: Vec<String>,
 }
 
 /// What a key may do.
