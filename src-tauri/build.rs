@@ -75,6 +75,7 @@ const COMMANDS: &[&str] = &[
     "watch_api",
     "set_api_on",
     "set_api_address",
+    "set_api_callers",
     "api_keys",
     "add_api_key",
     "revoke_api_key",

@@ -1,6 +1,8 @@
 //! The local HTTP API: on and off, its keys, the calls that wait for the user.
 
-use lectern_app::view::{ApiAddress, ApiKeyDraft, ApiKeysView, ApiView, MadeApiKey, MetricsView, Problem};
+use lectern_app::view::{
+    ApiAddress, ApiCallers, ApiKeyDraft, ApiKeysView, ApiView, MadeApiKey, MetricsView, Problem,
+};
 use tauri::ipc::Channel;
 
 use super::Desk;
@@ -23,6 +25,11 @@ pub async fn set_api_on(desk: Desk<'_>, on: bool) -> Result<ApiView, Problem> {
 #[tauri::command]
 pub async fn set_api_address(desk: Desk<'_>, address: ApiAddress) -> Result<ApiView, Problem> {
     desk.api().await?.set_address(&address)
+}
+
+#[tauri::command]
+pub async fn set_api_callers(desk: Desk<'_>, callers: ApiCallers) -> Result<ApiView, Problem> {
+    desk.api().await?.set_callers(&callers)
 }
 
 #[tauri::command]

@@ -102,6 +102,7 @@ pub fn all() -> impl Fn(tauri::ipc::Invoke<Wry>) -> bool + Send + Sync + 'static
         api::watch_api,
         api::set_api_on,
         api::set_api_address,
+        api::set_api_callers,
         api::api_keys,
         api::add_api_key,
         api::revoke_api_key,

@@ -1,5 +1,13 @@
 // What the window asks of the shell about the local API.
-import type { ApiAddress, ApiKeyDraft, ApiKeysView, ApiView, MadeApiKey, MetricsView } from "../bindings/app";
+import type {
+  ApiAddress,
+  ApiCallers,
+  ApiKeyDraft,
+  ApiKeysView,
+  ApiView,
+  MadeApiKey,
+  MetricsView,
+} from "../bindings/app";
 
 /** A part of `Host`, with the same rules. */
 export interface ApiHost {
@@ -9,6 +17,8 @@ export interface ApiHost {
   setApiOn(on: boolean): Promise<ApiView>;
   /** Rejects with `beyond_this_computer` until the user was warned. */
   setApiAddress(address: ApiAddress): Promise<ApiView>;
+  /** From now on; a running server begins anew. Rejects with `bad_origin` or `bad_host`, which name the entry. */
+  setApiCallers(callers: ApiCallers): Promise<ApiView>;
   /** The keyring may wait for its user. */
   apiKeys(): Promise<ApiKeysView>;
   /** The only answer with a key's secret in it. */

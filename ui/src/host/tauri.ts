@@ -54,6 +54,7 @@ function api(): ApiHost {
     watchApi: (onApi) => invoke("watch_api", { onApi: channel<ApiView>(onApi) }),
     setApiOn: (on) => invoke("set_api_on", { on }),
     setApiAddress: (address) => invoke("set_api_address", { address }),
+    setApiCallers: (callers) => invoke("set_api_callers", { callers }),
     apiKeys: () => invoke("api_keys"),
     addApiKey: (draft) => invoke("add_api_key", { draft }),
     revokeApiKey: (name) => invoke("revoke_api_key", { name }),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { average, bars, curl, nextPort, portOf, python, share } from "./api";
+import { average, bars, curl, namedIn, nextPort, portOf, python, share } from "./api";
 
 const ranges = (...counts: number[]) =>
   counts.map((count, at) => ({ up_to: at === counts.length - 1 ? null : at, count }));
@@ -40,4 +40,11 @@ it("a histogram begins and ends where something is, and has its longest bar whol
 
 it("a share of nothing is none", () => {
   expect([share(0, 0), share(1, 4), share(5, 4)]).toEqual([null, 0.25, 1]);
+});
+
+it("what a problem names is found in it", () => {
+  const named = (message: string) => namedIn({ code: "bad_host", message, hint: null, detail: null });
+  expect(named("`*.lan` is not a name of this computer")).toBe("*.lan");
+  expect(named("`a`b` is not a name of this computer")).toBe("a`b");
+  expect(named("it was refused")).toBe("");
 });

@@ -52,6 +52,8 @@ const FAULTS: Readonly<Record<string, readonly [Key, Key]>> = {
   port_not_allowed: ["api.fault_port_not_allowed", "api.hint_port_not_allowed"],
   address_not_here: ["api.fault_address_not_here", "api.hint_address"],
   bad_address: ["api.fault_bad_address", "api.hint_address"],
+  bad_host: ["api.fault_bad_host", "api.hint_host"],
+  bad_origin: ["api.fault_bad_origin", "api.hint_origin"],
   keyring_locked: ["api.fault_keyring_locked", "api.hint_keyring_locked"],
   no_keyring: ["api.fault_no_keyring", "api.hint_no_keyring"],
   key_exists: ["api.fault_key_exists", "api.hint_key_exists"],
@@ -61,6 +63,11 @@ const FAULTS: Readonly<Record<string, readonly [Key, Key]>> = {
 /** Our own words for what the shell said, where there are some. */
 export function faultWords(problem: Problem): readonly [Key, Key] | null {
   return FAULTS[problem.code] ?? null;
+}
+
+/** What a problem of the shell names: it stands between backquotes. */
+export function namedIn(problem: Problem): string {
+  return /`([^]*)`/.exec(problem.message)?.[1] ?? "";
 }
 
 export interface Bar {

@@ -149,6 +149,40 @@ it("what other computers reach is agreed to first, and stays marked", async () =
   await says(page, id("api-address"), "That is no address");
 });
 
+it("web pages and names are listed one by one, and what is refused is named beside its field", async () => {
+  const page = await open("running");
+  const origins = page.locator(id("api-origins"));
+  const entries = (list: string) =>
+    page.locator(`${id(list)} li`).evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset["name"]));
+  await says(page, id("api-callers"), "All other pages are refused");
+  await says(page, id("api-callers"), "starts the server anew");
+  await origins.locator("input").fill("*");
+  await page.keyboard.press("Enter");
+  await says(page, `${id("api-origins")} ${id("error")}`, "“*” is not the origin of a web page");
+  await says(page, `${id("api-origins")} ${id("error")}`, "http://localhost:3000");
+  expect(await origins.locator("input").getAttribute("aria-invalid")).toBe("true");
+  await looksRight(page);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await origins.locator("input").fill("https://app.example.org/chat");
+  await page.keyboard.press("Enter");
+  await soon(() => entries("api-origins")).toEqual(["https://app.example.org"]);
+  await soon(() => page.locator(`${id("api-origins")} ${id("error")}`).count()).toBe(0);
+  // The next one can be typed at once.
+  await soon(() => origins.locator("input").evaluate((one) => one === document.activeElement)).toBe(true);
+  await soon(() => state(page)).toBe("running");
+  await page.locator(`${id("api-hosts")} input`).fill("desk.lan:80");
+  await page.locator(`${id("api-hosts")} form button`).click();
+  await says(page, `${id("api-hosts")} ${id("error")}`, "“desk.lan:80” is not a name of this computer");
+  await page.locator(`${id("api-hosts")} input`).fill("desk.lan");
+  await page.locator(`${id("api-hosts")} form button`).click();
+  await soon(() => entries("api-hosts")).toEqual(["desk.lan"]);
+  // One list leaves the other alone.
+  expect(await entries("api-origins")).toEqual(["https://app.example.org"]);
+  await page.getByRole("button", { name: "Remove https://app.example.org" }).click();
+  await soon(() => entries("api-origins")).toEqual([]);
+  expect(await entries("api-hosts")).toEqual(["desk.lan"]);
+});
+
 it("calls that wait are asked on every page, with the key, the tool and all of the arguments", async () => {
   const page = await place.open("scene=answer&api=waiting");
   await says(page, id("approvals"), "“Big-AGI” asks: may create_note of notes run with this?");

@@ -20,6 +20,19 @@ port: number,
 beyond: boolean, };
 
 /**
+ * Who may ask beside programs of this computer. A key is needed all the same.
+ */
+export type ApiCallers = { 
+/**
+ * Web pages, by their origin.
+ */
+origins: Array<string>, 
+/**
+ * Names of this computer, beside its addresses.
+ */
+hosts: Array<string>, };
+
+/**
  * A key to be made.
  */
 export type ApiKeyDraft = { 
@@ -121,6 +134,10 @@ port: number,
  * Whether other computers reach that address.
  */
 beyond: boolean, 
+/**
+ * Who may ask from elsewhere.
+ */
+callers: ApiCallers, 
 /**
  * The calls that wait for the user, the oldest first; 20 at most.
  */

@@ -2,6 +2,7 @@
 // Invariant: as in the app, a secret comes once, in the answer to making it.
 import type {
   ApiAddress,
+  ApiCallers,
   ApiKeyDraft,
   ApiKeysView,
   ApiKeyView,
@@ -31,7 +32,7 @@ export class FakeApi implements ApiHost {
     const on = ["running", "empty", "waiting"].includes(mode);
     const state: ApiState = on ? { type: "running", url: "http://127.0.0.1:11480" } : { type: "off" };
     const waiting = mode === "waiting" ? WAITING() : [];
-    this.#view = { on, state, bind: "127.0.0.1", port: 11480, beyond: false, waiting };
+    this.#view = { on, state, bind: "127.0.0.1", port: 11480, beyond: false, callers: NOBODY, waiting };
     this.#keys = mode === "running" || mode === "locked" ? KEYS() : [];
     if (mode === "empty")
       this.#keys = KEYS()
@@ -85,6 +86,16 @@ export class FakeApi implements ApiHost {
     return this.#view.on ? this.#turn() : this.#set({});
   }
 
+  async setApiCallers({ origins, hosts }: ApiCallers): Promise<ApiView> {
+    for (const text of origins)
+      if (!/^https?:\/\/[\w.-]+/.test(text)) throw problem("bad_origin", `\`${text}\` is not the origin of a web page`);
+    for (const text of hosts)
+      if (!/^[\w.-]+$/.test(text)) throw problem("bad_host", `\`${text}\` is not a name of this computer`);
+    const callers = { origins: origins.map((text) => new URL(text).origin), hosts };
+    this.#view = { ...this.#view, callers };
+    return this.#view.on ? this.#turn() : this.#set({});
+  }
+
   async apiKeys(): Promise<ApiKeysView> {
     const locked = problem(
       "keyring_locked",
@@ -126,6 +137,8 @@ export class FakeApi implements ApiHost {
     return this.#mode === "running" ? NUMBERS() : NONE();
   }
 }
+
+const NOBODY: ApiCallers = { origins: [], hosts: [] };
 
 /** Made up, as long as a real one. */
 const SECRET = `sk-lectern-${"0123456789abcdef".repeat(4)}`;

@@ -1,6 +1,7 @@
 // The fake host: keeps its conversations in memory and plays scripts.
 import type {
   ApiAddress,
+  ApiCallers,
   ApiKeyDraft,
   ApiView,
   AppNews,
@@ -203,6 +204,7 @@ export class FakeHost extends FakeGeneration implements Host {
   watchApi = (onApi: (api: ApiView) => void) => this.#api.watchApi(onApi);
   setApiOn = (on: boolean) => this.#api.setApiOn(on);
   setApiAddress = (address: ApiAddress) => this.#api.setApiAddress(address);
+  setApiCallers = (callers: ApiCallers) => this.#api.setApiCallers(callers);
   apiKeys = () => this.#api.apiKeys();
   addApiKey = (draft: ApiKeyDraft) => this.#api.addApiKey(draft);
   revokeApiKey = (name: string) => this.#api.revokeApiKey(name);
