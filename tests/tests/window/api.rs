@@ -49,7 +49,8 @@ fn with_port(port: u16) -> Setting {
 async fn to_the_api(window: &Window) {
     window.see("[data-testid=composer]").await;
     window.run("location.hash = '#/settings/api'", vec![]).await;
-    window.see("[data-testid=api-page]").await;
+    // What is known of it comes a moment later than the page.
+    window.see("[data-testid=api-page]:has([data-testid=api-switch])").await;
 }
 
 /// Switches it on and tells where it is.
@@ -130,6 +131,61 @@ async fn it_is_switched_on_asked_with_a_key_of_its_own_and_switched_off() {
     window.run("document.querySelector('[data-testid=api-switch]').click()", vec![]).await;
     window.see("[data-testid=api-page][data-state=off]").await;
     assert!(curl(&url, &key, "/v1/models", None).await.is_none(), "somebody still listens");
+}
+
+/// The status that a web page of this origin gets.
+async fn from_page(url: &str, key: &str, origin: &str) -> Option<u16> {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--output", "/dev/null", "--write-out", "%{http_code}"]);
+    command.args([
+        "--header",
+        &format!("Authorization: Bearer {key}"),
+        "--header",
+        &format!("Origin: {origin}"),
+    ]);
+    let output = command.arg(format!("{url}/v1/models")).output().await.expect("curl is installed");
+    String::from_utf8_lossy(&output.stdout).parse().ok().filter(|status| *status > 0)
+}
+
+/// Waits until a web page gets this status: what is served begins anew when the list changes.
+async fn until_page_gets(url: &str, key: &str, origin: &str, wanted: u16) {
+    let mut last = None;
+    for _ in 0..100 {
+        last = from_page(url, key, origin).await;
+        if last == Some(wanted) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("{origin} gets {last:?}, not {wanted}");
+}
+
+#[tokio::test]
+async fn a_web_page_may_ask_once_it_is_listed() {
+    const PAGE: &str = "https://app.example.org";
+    let window = Window::open(with_port(free_port())).await;
+    to_the_api(&window).await;
+    let url = switched_on(&window).await;
+    let key = made_key(&window, "page", false).await;
+    window.click("[data-testid=key-copied]").await;
+    until_page_gets(&url, &key, PAGE, 403).await;
+
+    window.type_into("[data-testid=api-origins] input", "app example").await;
+    window.click("[data-testid=api-origins] form button").await;
+    window.see_text("[data-testid=api-origins]", "app example").await;
+    let empty = "const field = document.querySelector('[data-testid=api-origins] input'); field.value = ''; \
+                 field.dispatchEvent(new Event('input'))";
+    window.run(empty, vec![]).await;
+    window.type_into("[data-testid=api-origins] input", PAGE).await;
+    window.click("[data-testid=api-origins] form button").await;
+    window.see(&format!("[data-testid=api-origins] [data-name=\"{PAGE}\"]")).await;
+    window.picture("34-api-callers").await;
+    until_page_gets(&url, &key, PAGE, 200).await;
+    until_page_gets(&url, &key, "https://elsewhere.example.org", 403).await;
+
+    window.click("[data-testid=api-origins] li button").await;
+    window.see_no("[data-testid=api-origins] li").await;
+    until_page_gets(&url, &key, PAGE, 403).await;
 }
 
 #[tokio::test]
