@@ -31,9 +31,11 @@ install_peer() {
     [ "$(cat "$PEER/.lectern-version" 2>/dev/null)" = "$PEER_VERSION" ] && return
     say "Installing llama-cpp-python $PEER_VERSION from PyPI into $PEER (it is compiled here, which takes minutes)"
     rm -rf "$PEER"
-    # A build that is to be reproducible would compile it for no machine in particular.
+    # A build that is to be reproducible would compile it for no machine in particular. The header is the one that our
+    # own build has, without which neither works on a processor with AMX (docs/building.md).
     python3 -m venv "$PEER" &&
-        env -u SOURCE_DATE_EPOCH CMAKE_BUILD_PARALLEL_LEVEL="$(nproc)" "$PEER/bin/pip" install --quiet \
+        env -u SOURCE_DATE_EPOCH CMAKE_BUILD_PARALLEL_LEVEL="$(nproc)" \
+            CPLUS_INCLUDE_PATH="$ROOT/crates/local/compiler" "$PEER/bin/pip" install --quiet \
             --disable-pip-version-check --no-binary llama-cpp-python "llama-cpp-python==$PEER_VERSION" &&
         echo "$PEER_VERSION" >"$PEER/.lectern-version"
 }

@@ -5,6 +5,7 @@
 mod broken;
 mod cache;
 mod calls;
+mod compiler;
 mod figures;
 mod fixtures;
 mod host;
