@@ -77,6 +77,11 @@ impl Home {
         self.0.join("benches.json")
     }
 
+    /// Code for processors that this machine's turned out not to run.
+    pub fn unfit_code(&self) -> PathBuf {
+        self.0.join("unfit-code.json")
+    }
+
     /// The user's own list of good models, over the one that came with Lectern.
     pub fn curated(&self) -> PathBuf {
         self.0.join("curated.json")

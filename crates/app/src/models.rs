@@ -261,7 +261,7 @@ type Stamp = Option<(u64, SystemTime)>;
 impl Models {
     /// Nothing is read yet.
     pub(crate) fn new(home: Home, executable: &Path, providers: Arc<Providers>) -> Self {
-        let worker = entry::worker_command(executable);
+        let worker = entry::worker_command(executable).remembering(home.unfit_code());
         Self {
             home,
             worker,
@@ -271,6 +271,11 @@ impl Models {
             given_way: GivenWay::default(),
             deleted: Deleted::default(),
         }
+    }
+
+    /// How the processes of models are started.
+    pub(crate) fn worker(&self) -> &WorkerCommand {
+        &self.worker
     }
 
     /// What a file says of itself. Its header is read once per change of the file.

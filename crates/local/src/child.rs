@@ -2,7 +2,9 @@
 //!
 //! Invariant: the worker is reached through its standard streams only, and is killed when this handle goes.
 
-use std::collections::VecDeque;
+mod unfit;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,7 +18,8 @@ use tokio::sync::mpsc;
 use crate::busy::quiet;
 use crate::protocol::{Event, Request};
 use crate::speed::Waiting;
-use crate::worker::MISBEHAVE_VARIABLE;
+use crate::worker::{AVOID_VARIABLE, MISBEHAVE_VARIABLE};
+use unfit::{Unfit, is_illegal_instruction};
 
 /// How a worker is started: an executable that calls [`crate::worker_main`] when given these arguments.
 #[derive(Clone, Debug)]
@@ -25,6 +28,7 @@ pub struct WorkerCommand {
     arguments: Vec<OsString>,
     may_misbehave: bool,
     waiting: Waiting,
+    unfit: Unfit,
 }
 
 impl WorkerCommand {
@@ -34,7 +38,13 @@ impl WorkerCommand {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { program: program.into(), arguments, may_misbehave: false, waiting: Waiting::Auto }
+        Self {
+            program: program.into(),
+            arguments,
+            may_misbehave: false,
+            waiting: Waiting::Auto,
+            unfit: Unfit::default(),
+        }
     }
 
     /// Allows [`crate::Misbehaviour`], for tests of recovery.
@@ -49,13 +59,35 @@ impl WorkerCommand {
         self
     }
 
-    fn command(&self) -> Command {
+    /// Keeps in this file which kinds of code the processor turned out not to run, until another version tries them
+    /// again. Clones know it of each other in any case.
+    pub fn remembering(mut self, file: PathBuf) -> Self {
+        self.unfit = Unfit::kept_in(file);
+        self
+    }
+
+    /// Does it again after each failure that taught which code the processor cannot run; there are only so many kinds.
+    pub(crate) async fn retried<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        work: impl Fn() -> F,
+    ) -> Result<T, E> {
+        loop {
+            let known = self.unfit.kinds();
+            match work().await {
+                Err(_) if self.unfit.kinds() != known => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn command(&self, avoid: &BTreeSet<String>) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
             // ggml would start a debugger to print a backtrace.
             .env("GGML_NO_BACKTRACE", "1")
             .env_remove(MISBEHAVE_VARIABLE)
+            .env_remove(AVOID_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -75,6 +107,9 @@ impl WorkerCommand {
         if self.may_misbehave {
             command.env(MISBEHAVE_VARIABLE, "1");
         }
+        if !avoid.is_empty() {
+            command.env(AVOID_VARIABLE, avoid.iter().map(String::as_str).collect::<Vec<_>>().join(","));
+        }
         // Ctrl-C in a terminal is a question to the application, not to its worker.
         #[cfg(unix)]
         command.process_group(0);
@@ -89,6 +124,18 @@ pub(crate) struct Death {
     pub(crate) status: String,
     /// The last lines of its standard error.
     pub(crate) lines: Vec<String>,
+    /// The kind of code that it ran, when the processor cannot run it; the next worker is given another.
+    pub(crate) unfit: Option<String>,
+}
+
+impl Death {
+    /// Why another process goes on: the processor, or what this one was at.
+    pub(crate) fn why(&self, else_this: &str) -> String {
+        match &self.unfit {
+            Some(kind) => format!("this processor cannot run the code for {kind}; the next best is used"),
+            None => else_this.to_owned(),
+        }
+    }
 }
 
 /// A running worker.
@@ -98,6 +145,10 @@ pub(crate) struct Child {
     events: mpsc::UnboundedReceiver<Event>,
     lines: Arc<Mutex<VecDeque<String>>>,
     jobs: u64,
+    /// What it said that it runs, and what it was not to run.
+    code: Option<String>,
+    avoided: BTreeSet<String>,
+    unfit: Unfit,
 }
 
 const KEPT_LINES: usize = 30;
@@ -110,7 +161,9 @@ const DYING: Duration = Duration::from_millis(500);
 impl Child {
     /// Starts a worker.
     pub(crate) fn start(command: &WorkerCommand) -> std::io::Result<Self> {
-        let mut process = command.command().spawn()?;
+        let unfit = command.unfit.clone();
+        let avoided = unfit.kinds();
+        let mut process = command.command(&avoided).spawn()?;
         let missing = || std::io::Error::other("the worker's standard streams are missing");
         let requests = process.stdin.take().ok_or_else(missing)?;
         let output = process.stdout.take().ok_or_else(missing)?;
@@ -119,7 +172,7 @@ impl Child {
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         tokio::spawn(read_events(output, sender));
         tokio::spawn(keep_lines(errors, Arc::clone(&lines)));
-        Ok(Self { process, requests, events, lines, jobs: 0 })
+        Ok(Self { process, requests, events, lines, jobs: 0, code: None, avoided, unfit })
     }
 
     /// A number for the next job.
@@ -142,7 +195,9 @@ impl Child {
     pub(crate) async fn event_of(&mut self, job: u64) -> Option<Event> {
         loop {
             let event = self.events.recv().await?;
-            if event.job() == job {
+            if let Event::Code { kind } = event {
+                self.code = Some(kind);
+            } else if event.job() == job {
                 return Some(event);
             }
         }
@@ -154,10 +209,24 @@ impl Child {
         self.events.is_closed() || !matches!(self.process.try_wait(), Ok(None))
     }
 
+    /// The kind of code that it died of, when that is what it died of. No worker of the command gets it again.
+    pub(crate) async fn unfit(&mut self) -> Option<String> {
+        let status = tokio::time::timeout(DYING, self.process.wait()).await.ok()?.ok()?;
+        if !is_illegal_instruction(status) {
+            return None;
+        }
+        // What it said at its start may not have been listened to yet. No event has this number.
+        let _ = tokio::time::timeout(DYING, self.event_of(u64::MAX)).await;
+        // When all were to be avoided, it ran one nevertheless.
+        let kind = self.code.clone().filter(|kind| !self.avoided.contains(kind))?;
+        self.unfit.add(&kind);
+        Some(kind)
+    }
+
     /// Ends the worker and says how it died.
     pub(crate) async fn autopsy(mut self) -> Death {
         let ended = tokio::time::timeout(DYING, self.process.wait()).await;
-        let status = match ended {
+        let status = match &ended {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => {
@@ -165,8 +234,9 @@ impl Child {
                 "it no longer answered and was killed".to_owned()
             }
         };
+        let unfit = if ended.is_ok() { self.unfit().await } else { None };
         let lines = self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default();
-        Death { status, lines }
+        Death { status, lines, unfit }
     }
 
     /// Lets the worker save what it keeps and end; kills it when that takes too long.

@@ -108,18 +108,7 @@ const BENCH_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// What llama.cpp can compute on.
 pub async fn devices(command: &WorkerCommand) -> Result<Vec<Device>, MeasureError> {
-    within(DEVICES_LIMIT, async {
-        let mut child = start(command)?;
-        let job = child.next_job();
-        child.send(&Request::Devices { job }).await;
-        match child.event_of(job).await {
-            Some(Event::Devices { devices, .. }) => Ok(devices),
-            Some(Event::Failed { error, .. }) => Err(MeasureError::Refused(error.to_string())),
-            Some(_) => Err(MeasureError::Refused("the worker answered something else".to_owned())),
-            None => Err(MeasureError::Crashed(child.autopsy().await.status)),
-        }
-    })
-    .await
+    within(DEVICES_LIMIT, command.retried(|| listed(command))).await
 }
 
 /// Loads a model and measures it for about so long. The process that does it is gone afterwards, also when the
@@ -130,42 +119,59 @@ pub async fn bench(
     command: &WorkerCommand,
     time: Duration,
 ) -> Result<Bench, MeasureError> {
-    within(BENCH_LIMIT, async {
-        let mut child = start(&command.clone().waiting(options.speed.waiting))?;
-        let began = Instant::now();
-        let job = child.next_job();
-        let (path, format): (PathBuf, _) = (path.to_owned(), options.format.clone());
-        let (speed, context) = (options.speed.clone(), CONTEXT.min(options.context.unwrap_or(CONTEXT)));
-        child
-            .send(&Request::Load(Box::new(Load {
-                job,
-                path,
-                context,
-                speed,
-                format,
-                cache: crate::saved::CacheOptions::default(),
-                projector: None,
-            })))
-            .await;
-        let Some(()) =
-            told(&mut child, job, |event| matches!(event, Event::Loaded { .. }).then_some(())).await?
-        else {
-            return Err(MeasureError::Crashed(child.autopsy().await.status));
-        };
-        let load = began.elapsed();
-        let job = child.next_job();
-        let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        child.send(&Request::Bench { job, millis }).await;
-        let measured = |event: &Event| match event {
-            Event::Measured { measure, .. } => Some(*measure),
-            _ => None,
-        };
-        match told(&mut child, job, measured).await? {
-            Some(measure) => Ok(Bench { measure, load }),
-            None => Err(MeasureError::Crashed(child.autopsy().await.status)),
-        }
-    })
-    .await
+    within(BENCH_LIMIT, command.retried(|| measured(path, options, command, time))).await
+}
+
+async fn listed(command: &WorkerCommand) -> Result<Vec<Device>, MeasureError> {
+    let mut child = start(command)?;
+    let job = child.next_job();
+    child.send(&Request::Devices { job }).await;
+    match child.event_of(job).await {
+        Some(Event::Devices { devices, .. }) => Ok(devices),
+        Some(Event::Failed { error, .. }) => Err(MeasureError::Refused(error.to_string())),
+        Some(_) => Err(MeasureError::Refused("the worker answered something else".to_owned())),
+        None => Err(MeasureError::Crashed(child.autopsy().await.status)),
+    }
+}
+
+async fn measured(
+    path: &Path,
+    options: &LocalOptions,
+    command: &WorkerCommand,
+    time: Duration,
+) -> Result<Bench, MeasureError> {
+    let mut child = start(&command.clone().waiting(options.speed.waiting))?;
+    let began = Instant::now();
+    let job = child.next_job();
+    let (path, format): (PathBuf, _) = (path.to_owned(), options.format.clone());
+    let (speed, context) = (options.speed.clone(), CONTEXT.min(options.context.unwrap_or(CONTEXT)));
+    child
+        .send(&Request::Load(Box::new(Load {
+            job,
+            path,
+            context,
+            speed,
+            format,
+            cache: crate::saved::CacheOptions::default(),
+            projector: None,
+        })))
+        .await;
+    let loaded = told(&mut child, job, |event| matches!(event, Event::Loaded { .. }).then_some(())).await?;
+    if loaded.is_none() {
+        return Err(MeasureError::Crashed(child.autopsy().await.status));
+    }
+    let load = began.elapsed();
+    let job = child.next_job();
+    let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    child.send(&Request::Bench { job, millis }).await;
+    let measured = |event: &Event| match event {
+        Event::Measured { measure, .. } => Some(*measure),
+        _ => None,
+    };
+    match told(&mut child, job, measured).await? {
+        Some(measure) => Ok(Bench { measure, load }),
+        None => Err(MeasureError::Crashed(child.autopsy().await.status)),
+    }
 }
 
 /// The first event of a job that answers; none when the worker died.

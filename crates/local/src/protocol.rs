@@ -230,6 +230,8 @@ pub(crate) enum Event {
     Forgotten { job: u64 },
     /// Something for the log; belongs to no job.
     Note { text: String },
+    /// The kind of code for the processor that is about to be loaded, where there is a choice; belongs to no job.
+    Code { kind: String },
     /// What llama.cpp can compute on.
     Devices { job: u64, devices: Vec<Device> },
     /// How fast the model is.
@@ -256,7 +258,7 @@ impl Event {
             | Self::Measured { job, .. }
             | Self::Failed { job, .. } => *job,
             Self::Done(done) => done.job,
-            Self::Note { .. } => 0,
+            Self::Note { .. } | Self::Code { .. } => 0,
         }
     }
 }

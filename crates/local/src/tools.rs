@@ -70,22 +70,28 @@ pub(crate) async fn inspect_with(
         writing: Writing::Json,
     };
     let Some(template) = template else { return Ok((out, child)) };
-    let job = child.next_job();
-    child.send(&Request::Describe { job, template: TemplateSource::Text(template) }).await;
-    match child.event_of(job).await {
-        Some(Event::Described { tools, parallel, thinking, writing, .. }) => {
-            out.tools = if tools { ToolSupport::Native } else { ToolSupport::Prompted };
-            (out.parallel_calls, out.thinking, out.writing) = (parallel, thinking, writing);
+    loop {
+        let job = child.next_job();
+        let template = TemplateSource::Text(template.clone());
+        child.send(&Request::Describe { job, template }).await;
+        match child.event_of(job).await {
+            Some(Event::Described { tools, parallel, thinking, writing, .. }) => {
+                out.tools = if tools { ToolSupport::Native } else { ToolSupport::Prompted };
+                (out.parallel_calls, out.thinking, out.writing) = (parallel, thinking, writing);
+            }
+            Some(Event::Failed { error, .. }) => out.template_error = Some(error.to_string()),
+            Some(_) => {}
+            None => {
+                let death = child.autopsy().await;
+                child = start()?;
+                if death.unfit.is_some() {
+                    continue;
+                }
+                out.template_error = Some(format!("it crashes llama.cpp ({})", death.status));
+            }
         }
-        Some(Event::Failed { error, .. }) => out.template_error = Some(error.to_string()),
-        Some(_) => {}
-        None => {
-            let death = child.autopsy().await;
-            out.template_error = Some(format!("it crashes llama.cpp ({})", death.status));
-            child = start()?;
-        }
+        return Ok((out, child));
     }
-    Ok((out, child))
 }
 
 /// A template that is tried has ended long before, unless it never ends.
@@ -113,6 +119,10 @@ pub enum TemplateFault {
 
 /// Renders a plain chat with a template once, in a worker.
 pub async fn try_template(template: &str, command: &WorkerCommand) -> Result<(), TemplateFault> {
+    command.retried(|| tried(template, command)).await
+}
+
+async fn tried(template: &str, command: &WorkerCommand) -> Result<(), TemplateFault> {
     let mut child = Child::start(command).map_err(|error| TemplateFault::NotTried(error.to_string()))?;
     let job = child.next_job();
     let template = TemplateSource::Text(template.to_owned());

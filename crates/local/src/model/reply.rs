@@ -100,9 +100,11 @@ impl ReplyTask {
             // What was to be read for it and has not begun would come too late.
             shared.interrupt();
         }
-        // A step of which nothing was seen yet is tried once more, with a new worker.
-        for may_retry in [true, false] {
-            let Some(mut child) = self.take_child(&mut worker) else { return };
+        // A step of which nothing was seen yet is tried once more, with a new worker; and as long as one dies of code
+        // that the processor cannot run, with the next kind.
+        let mut once_more = true;
+        loop {
+            let Some(mut child) = self.take_child(&mut worker).await else { return };
             match self.drive(&mut worker, &mut child).await {
                 Ok(()) => worker.child = Some(child),
                 Err(Stop::Failed(error)) => {
@@ -110,12 +112,13 @@ impl ReplyTask {
                     self.send(Err(error));
                 }
                 Err(Stop::Dead(error)) => {
-                    let retry = may_retry && worker.loaded && !self.begun;
+                    let unseen = worker.loaded && !self.begun;
                     worker.loaded = false;
                     let death = self.bury(child).await;
+                    let retry = unseen && (death.unfit.is_some() || std::mem::take(&mut once_more));
                     tracing::warn!(status = death.status, retry, "the worker of a local model died");
                     if retry {
-                        self.tell_restart("it died before it wrote anything");
+                        self.tell_restart(&death.why("it died before it wrote anything"));
                         continue;
                     }
                     self.send(Err(with_death(error, &death)));

@@ -8,6 +8,8 @@ mod blind;
 mod chat;
 mod context;
 mod ffi;
+#[cfg(feature = "portable-cpu")]
+mod library;
 mod log;
 mod sampler;
 #[cfg(test)]
@@ -19,6 +21,8 @@ mod sight;
 pub(crate) use blind::{Piece, Pixels, Seen, Sight, SightOptions};
 pub(crate) use chat::{Applied, Format, ParsedCall, ParsedMessage, Templates};
 pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row, Tile};
+#[cfg(feature = "portable-cpu")]
+pub(crate) use library::{load_library, score_of};
 pub(crate) use log::{capture_log, recent_log};
 pub(crate) use sampler::{Sampler, SamplerOptions};
 #[cfg(feature = "vision")]

@@ -1,56 +1,70 @@
 //! llama.cpp's backends: for one processor linked in, or libraries of which the best for this machine is chosen.
 //!
 //! Invariant: libraries are loaded from the application's own places only, never from the working folder or from a
-//! path that the environment names.
+//! path that the environment names. What the application says is to be avoided are names of kinds.
 
-#[cfg(feature = "portable-cpu")]
-use std::path::{Path, PathBuf};
+#[cfg(any(feature = "portable-cpu", test))]
+mod choice;
+
+use std::sync::OnceLock;
+
+use super::output::Output;
+
+/// Kinds of code for the processor that are not to be loaded, with commas between them.
+pub(crate) const AVOID_VARIABLE: &str = "LECTERN_WORKER_AVOID";
 
 /// Folders of the libraries, from the executable's own folder: as the packages lay them out, and beside it.
 #[cfg(feature = "portable-cpu")]
 const PLACES: [&str; 2] = ["../lib/lectern/backends", "lectern-backends"];
 
-/// Loads the libraries, when this build has them. To be called before anything else of llama.cpp.
+static CHOSEN: OnceLock<String> = OnceLock::new();
+
+/// Loads the libraries, when this build has them, and says before which kind of code it is going to be. To be called
+/// before anything else of llama.cpp.
 #[cfg(feature = "portable-cpu")]
-pub(super) fn load() {
-    use llama_cpp_2::llama_backend::{load_backends, load_backends_from_path};
-    match place() {
-        Some(place) if place.to_str().is_some() => load_backends_from_path(&place),
-        // Where they were built, for an executable that was not installed.
-        Some(_) | None => load_backends(),
+pub(super) fn load(output: &Output) {
+    use crate::native::{load_library, recent_log, score_of};
+    use crate::protocol::Event;
+
+    let Some(place) = place() else { return };
+    let avoid = std::env::var(AVOID_VARIABLE).unwrap_or_default();
+    let avoid: Vec<&str> = avoid.split(',').collect();
+    let choice = choice::choose(files_in(&place), &avoid, score_of);
+    for other in &choice.others {
+        load_library(other);
     }
+    // That a driver is not there has nothing to do with what may go wrong later.
+    drop(recent_log());
+    let Some((kind, library)) = choice.processor else { return };
+    // Before it is loaded: an initialiser may be what the processor cannot run.
+    output.send(&Event::Code { kind: kind.clone() });
+    load_library(&library);
+    let _ = CHOSEN.set(kind);
 }
 
 /// What is linked in needs no loading.
 #[cfg(not(feature = "portable-cpu"))]
-pub(super) fn load() {}
+pub(super) fn load(_: &Output) {}
 
 #[cfg(feature = "portable-cpu")]
-fn place() -> Option<PathBuf> {
-    let executable = std::env::current_exe().ok()?;
-    let folder = std::fs::canonicalize(executable).ok()?.parent().map(Path::to_owned)?;
-    PLACES.iter().map(|place| folder.join(place)).find(|place| place.is_dir())
+fn place() -> Option<std::path::PathBuf> {
+    let executable = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;
+    let folder = executable.parent()?;
+    let places = PLACES.iter().map(|place| folder.join(place));
+    // Where they were built, for an executable that was not installed.
+    places.chain(llama_cpp_sys_2::BACKENDS_DIR.map(Into::into)).find(|place| place.is_dir())
+}
+
+/// By name, so that the order of devices stays.
+#[cfg(any(feature = "portable-cpu", test))]
+fn files_in(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
 }
 
 /// The kind of processor that the chosen library is for, e.g. `zen4`; none when it is linked in.
-pub(super) fn chosen() -> Option<String> {
-    kind_in(&std::fs::read_to_string("/proc/self/maps").ok()?)
-}
-
-fn kind_in(maps: &str) -> Option<String> {
-    let name = maps.lines().find_map(|line| line.rsplit('/').next()?.strip_prefix("libggml-cpu-"))?;
-    Some(name.split('.').next()?.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kind_in;
-
-    #[test]
-    fn the_kind_is_that_of_the_mapped_library() {
-        let maps = "7f00-7f01 r-xp 00000000 fe:01 9 /usr/lib/lectern/libllama.so.0\n\
-                    7f02-7f03 r-xp 00000000 fe:01 7 /usr/lib/lectern/backends/libggml-cpu-icelake.so\n";
-        assert_eq!(kind_in(maps).as_deref(), Some("icelake"));
-        assert_eq!(kind_in("7f00-7f01 r-xp 00000000 fe:01 9 /usr/bin/lectern\n"), None);
-    }
+pub(super) fn chosen() -> Option<&'static str> {
+    CHOSEN.get().map(String::as_str)
 }

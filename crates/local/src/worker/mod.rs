@@ -53,6 +53,7 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use crate::native::{Templates, capture_log};
 use crate::parse::parse_with;
 use crate::protocol::{Event, Generate, Load, Misbehaviour, Parse, Request, TemplateSource, WorkerError};
+pub(crate) use backends::AVOID_VARIABLE;
 #[cfg(test)]
 pub(crate) use calls::writing;
 use draft::{Draft, load_draft};
@@ -81,7 +82,7 @@ pub fn worker_main() -> ExitCode {
     let (sender, requests) = channel();
     std::thread::spawn(move || read_requests(sender, &ABORT));
     capture_log();
-    backends::load();
+    backends::load(&output);
     let Ok(backend) = LlamaBackend::init() else { return ExitCode::FAILURE };
     capture_log();
     let output = Arc::new(output);

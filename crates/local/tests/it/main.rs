@@ -9,6 +9,8 @@ mod compiler;
 mod figures;
 mod fixtures;
 mod host;
+#[cfg(target_os = "linux")]
+mod illegal;
 #[cfg(feature = "vision")]
 mod images;
 mod kills;

@@ -32,8 +32,7 @@ impl Engine {
     pub async fn hardware(&self) -> Result<HardwareView, Problem> {
         let library = &self.0.library;
         let devices = library.devices.get_or_init(|| async {
-            let command = crate::entry::worker_command(&self.0.executable);
-            measure::devices(&command).await.map_err(|error| of_measure(&error))
+            measure::devices(self.0.models.worker()).await.map_err(|error| of_measure(&error))
         });
         let devices = devices.await.clone();
         let (machine, memory) = (library.machine(), Memory::read());
@@ -106,10 +105,9 @@ impl Engine {
             )
             .hint("Wait for the answer, or stop it."));
         }
-        let command = crate::entry::worker_command(&self.0.executable);
-        let options = tested(model);
+        let (options, command) = (tested(model), self.0.models.worker());
         let bench =
-            measure::bench(&path, &options, &command, TEST).await.map_err(|error| of_measure(&error))?;
+            measure::bench(&path, &options, command, TEST).await.map_err(|error| of_measure(&error))?;
         let kept = self.0.library.keep_bench(&path, &bench)?;
         self.tell_models();
         Ok(kept.view(&model.id))

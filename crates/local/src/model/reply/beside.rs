@@ -32,7 +32,7 @@ impl ReplyTask {
             () = &mut stopped => return,
             worker = shared.worker.lock() => worker,
         };
-        let Some(mut child) = task.take_child(&mut worker) else { return };
+        let Some(mut child) = task.take_child(&mut worker).await else { return };
         match task.read_common(&mut worker, &mut child, &other, stopped).await {
             Ok(()) | Err(Stop::Failed(_)) => worker.child = Some(child),
             Err(Stop::Dead(_)) => {
@@ -78,7 +78,7 @@ impl ReplyTask {
         let task = Self::new(Arc::clone(&shared), request, CancellationToken::new(), out);
         let mut worker = shared.worker.lock().await;
         let crashed = || error(ModelErrorCode::ModelCrashed, "the model's process did not start".to_owned());
-        let mut child = task.take_child(&mut worker).ok_or_else(crashed)?;
+        let mut child = task.take_child(&mut worker).await.ok_or_else(crashed)?;
         match task.counted(&mut worker, &mut child).await {
             Ok(tokens) => {
                 worker.child = Some(child);

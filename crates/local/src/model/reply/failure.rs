@@ -49,7 +49,12 @@ pub(super) fn bad_file(fault: &ModelFileError) -> ModelError {
 
 pub(super) fn with_death(mut error: ModelError, death: &Death) -> ModelError {
     error.message = format!("{} ({})", error.message, death.status);
-    error.hint.get_or_insert_with(|| "Send the message again; the model is started anew.".to_owned());
+    error.hint.get_or_insert_with(|| match &death.unfit {
+        Some(kind) => format!(
+            "This processor cannot run the code for {kind}. Send the message again; the next best is used."
+        ),
+        None => "Send the message again; the model is started anew.".to_owned(),
+    });
     error.detail = Some(json!({ "status": death.status, "log": death.lines }));
     error
 }

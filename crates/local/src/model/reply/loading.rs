@@ -1,6 +1,6 @@
 //! The worker of a model: started, loaded, and its death looked into.
 //!
-//! Invariant: a file that kills its worker twice is refused.
+//! Invariant: a file that kills its worker twice is refused; deaths of code that the processor cannot run do not count.
 
 use std::time::Duration;
 
@@ -25,26 +25,31 @@ impl ReplyTask {
         if worker.loaded {
             return Ok(());
         }
-        match self.load(child).await {
-            Ok(notes) => worker.notes = notes,
+        let mut once_more = true;
+        loop {
+            let error = match self.load(child).await {
+                Ok(notes) => {
+                    worker.notes = notes;
+                    worker.loaded = true;
+                    return Ok(());
+                }
+                Err(Stop::Dead(error)) if once_more => error,
+                Err(Stop::Dead(error)) => {
+                    let message = format!("{} (it was tried twice)", error.message);
+                    ModelError { message, ..error }
+                }
+                Err(stop @ (Stop::Failed(_) | Stop::Cancelled(_))) => return Err(stop),
+            };
             // One that hangs is alive, and would hang for as long again.
-            Err(Stop::Dead(error)) if child.has_ended() => {
-                let Ok(fresh) = Child::start(&self.shared.command) else { return Err(Stop::Dead(error)) };
-                let death = self.bury(std::mem::replace(child, fresh)).await;
-                tracing::warn!(status = death.status, "a model's process died while it loaded; once more");
-                self.tell_restart("it died while it loaded the model");
-                worker.notes = self.load(child).await.map_err(|stop| match stop {
-                    Stop::Dead(error) => Stop::Dead(ModelError {
-                        message: format!("{} (it was tried twice)", error.message),
-                        ..error
-                    }),
-                    Stop::Failed(_) | Stop::Cancelled(_) => stop,
-                })?;
+            let ended = child.has_ended();
+            if !ended || child.unfit().await.is_none() && !std::mem::take(&mut once_more) {
+                return Err(Stop::Dead(error));
             }
-            Err(stop) => return Err(stop),
+            let Ok(fresh) = Child::start(&self.shared.command) else { return Err(Stop::Dead(error)) };
+            let death = self.bury(std::mem::replace(child, fresh)).await;
+            tracing::warn!(status = death.status, "a model's process died while it loaded; once more");
+            self.tell_restart(&death.why("it died while it loaded the model"));
         }
-        worker.loaded = true;
-        Ok(())
     }
 
     /// Says that a new process goes on in place of one that died.
@@ -92,11 +97,15 @@ impl ReplyTask {
         death
     }
 
-    pub(super) fn take_child(&self, worker: &mut Worker) -> Option<Child> {
-        if let Some(mut child) = worker.child.take()
-            && !child.has_ended()
-        {
-            return Some(child);
+    pub(super) async fn take_child(&self, worker: &mut Worker) -> Option<Child> {
+        if let Some(mut child) = worker.child.take() {
+            if !child.has_ended() {
+                return Some(child);
+            }
+            let death = self.bury(child).await;
+            if death.unfit.is_some() {
+                self.tell_restart(&death.why("it died at rest"));
+            }
         }
         worker.loaded = false;
         match Child::start(&self.shared.command) {
