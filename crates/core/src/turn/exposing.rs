@@ -99,7 +99,7 @@ impl Exposing {
 pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
     let policy = turn.input.exposure.tools;
     let all = all_tools(turn);
-    let mut offer = Offer { answer: turn.input.answer.clone(), ..Offer::default() };
+    let answer = turn.input.answer.clone();
     let mut exposure = Exposure {
         policy,
         reason: ExposureReason::Policy,
@@ -111,9 +111,10 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
     if all.is_empty() {
         exposure.reason =
             if policy == ToolExposure::Off { ExposureReason::Policy } else { ExposureReason::NoTools };
-        offer.exposure = Some(exposure);
-        return Ok(offer);
+        return Ok(Offer { answer, exposure: Some(exposure), ..Offer::default() });
     }
+    // The same whether tools are shown or not: what an earlier question told of them stays there.
+    let mut offer = Offer { answer, placement: placement(policy), ..Offer::default() };
     let first = forced_call(turn, &all);
     let history = match policy {
         ToolExposure::Relevant => compose::history(turn)?,
@@ -126,7 +127,6 @@ pub(super) async fn offer(turn: &mut Turn) -> Result<Offer, TurnError> {
     if let Some(reason) = turn.exposing.tools_end.take() {
         exposure.reason = reason;
         exposure.left_out_count = count(all.len());
-        offer.placement = placement(policy);
         offer.last_word = last_word(reason);
         offer.exposure = Some(exposure);
         return Ok(offer);
@@ -187,8 +187,6 @@ fn close(turn: &mut Turn, offer: &mut Offer, exposure: &mut Exposure, choice: &C
         if turn.exposing.results { ExposureReason::Synthesis } else { ExposureReason::GateClosed };
     exposure.left_out_count = count(all);
     offer.choice = ToolChoice::None;
-    // What an earlier question told of tools stays there.
-    offer.placement = placement(turn.input.exposure.tools);
     turn.exposing.closed = true;
     if turn.input.exposure.tools == ToolExposure::Always {
         // Behind them stands the whole history, which would have to be read anew.
@@ -200,7 +198,6 @@ fn open(turn: &mut Turn, offer: &mut Offer, exposure: &mut Exposure, choice: Cho
     let bound = std::mem::take(&mut offer.answer) != AnswerForm::Free;
     // The form would hold a call too; that a call is needed was said.
     offer.choice = if bound { ToolChoice::Required } else { ToolChoice::Auto };
-    offer.placement = placement(turn.input.exposure.tools);
     turn.exposing.closed = false;
     turn.exposing.shown.extend(choice.tools.iter().map(|spec| spec.name.clone()));
     offer.tools = choice.tools;
@@ -286,8 +283,7 @@ async fn ask_gate(
     let Some(question) = question else { return Ok(None) };
     // With the definitions in their usual place what is read for the question is not read again for the step.
     let tools = if shown { choice.tools.clone() } else { Vec::new() };
-    let asked =
-        Offer { tools, placement: placement(policy.tools), index: offer.index.clone(), ..Offer::default() };
+    let asked = Offer { tools, placement: offer.placement, index: offer.index.clone(), ..Offer::default() };
     let mut request = compose::composed(turn, &asked)?.request;
     compose::append(&mut request, &question);
     request.answer = AnswerForm::Grammar(gate::GRAMMAR.to_owned());
