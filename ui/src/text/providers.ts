@@ -9,6 +9,7 @@ import type {
   ProviderView,
   Reach,
 } from "../bindings/app";
+import { LONGEST_WAIT, SHORTEST_WAIT } from "../bindings/app/waits";
 import type { Usage } from "../bindings/core";
 
 /** Servers of models that people run themselves, where they listen unless told otherwise. */
@@ -200,16 +201,12 @@ export function choicesWith(known: readonly string[], now: string | undefined): 
 export const WAITS = ["wait_seconds", "stall_seconds"] as const;
 export type Wait = (typeof WAITS)[number];
 
-/** As in the app: seconds that are waited for where nothing is set, and at most. */
-export const USUAL_WAITS: Readonly<Record<Wait, number>> = { wait_seconds: 300, stall_seconds: 120 };
-export const LONGEST_WAIT = 86_400;
-
 /** Seconds as they are typed: undefined where nothing is, null where it is no wait. */
 export function waitOf(text: string): number | undefined | null {
   const plain = text.trim();
   if (plain === "") return undefined;
   const seconds = /^\d{1,6}$/.test(plain) ? Number(plain) : 0;
-  return seconds >= 1 && seconds <= LONGEST_WAIT ? seconds : null;
+  return seconds >= SHORTEST_WAIT && seconds <= LONGEST_WAIT ? seconds : null;
 }
 
 /** A switch that may be unset, as the value of a field. */

@@ -6,13 +6,12 @@ use lectern_cloud::gemini::{is_location, is_project};
 use lectern_core::ModelId;
 
 use super::view::usual_facts;
-use super::{WAIT_SECONDS, address, address_of, sign_ins, unknown};
+use super::waits::check_waits;
+use super::{address, address_of, sign_ins, unknown};
 use crate::models::{free_named, is_taken};
 use crate::settings::{ModelEntry, ModelOptions, ModelSource, ProviderEntry, RemoteEntry, Settings};
 use crate::vaults::slug;
-use crate::view::{
-    Price, Problem, ProviderDraft, ProviderId, ProviderKind, ProviderOptions, RemoteDraft, SignInKind,
-};
+use crate::view::{Price, Problem, ProviderDraft, ProviderId, ProviderKind, RemoteDraft, SignInKind};
 
 /// A provider that was taken out, with its models.
 #[derive(Clone, Debug)]
@@ -116,17 +115,6 @@ fn check_names(entry: &ProviderEntry) -> Result<(), Problem> {
         return Err(bad("project", project));
     }
     Ok(())
-}
-
-fn check_waits(options: &ProviderOptions) -> Result<(), Problem> {
-    let waits = [("wait_seconds", options.wait_seconds), ("stall_seconds", options.stall_seconds)];
-    match waits.into_iter().find(|(_, wait)| wait.is_some_and(|seconds| !WAIT_SECONDS.contains(&seconds))) {
-        Some((name, wait)) => {
-            Err(Problem::new("bad_wait", format!("`{name}` can't be {} seconds", wait.unwrap_or_default()))
-                .hint(format!("Choose from {} to {}.", WAIT_SECONDS.start(), WAIT_SECONDS.end())))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Takes a provider out, and its models.

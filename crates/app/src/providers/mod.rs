@@ -10,6 +10,7 @@ mod list;
 mod open;
 pub(crate) mod secret;
 mod view;
+mod waits;
 
 use lectern_cloud::Endpoint;
 use lectern_cloud::transport::host_of;
@@ -22,12 +23,10 @@ pub(crate) use known::{Providers, origin_of};
 pub(crate) use list::{RemovedEntry, add, add_model, change, change_model, put_back, remove};
 pub(crate) use open::of_model;
 pub(crate) use view::{Seen, provider_view, usual_facts};
+pub use waits::WAIT_SECONDS;
 
 /// The location that is asked when none is said.
 pub const USUAL_LOCATION: &str = "global";
-
-/// Seconds that the waits of a provider may be set to: up to a day.
-pub const WAIT_SECONDS: std::ops::RangeInclusive<u32> = 1..=86_400;
 
 /// A model of a provider, with the provider; none when it is gone from the settings.
 #[derive(Clone, Debug, PartialEq)]

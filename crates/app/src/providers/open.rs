@@ -4,18 +4,17 @@
 //! question is kept.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use lectern_cloud::gemini::Dialect;
 use lectern_cloud::openai::Listed;
 use lectern_cloud::{
-    ConfigError, Endpoint, GeminiConfig, GeminiModel, GeminiOptions, Limits, OpenAiConfig, OpenAiModel,
-    OpenAiOptions,
+    ConfigError, Endpoint, GeminiConfig, GeminiModel, GeminiOptions, OpenAiConfig, OpenAiModel, OpenAiOptions,
 };
 use lectern_core::{ChatModel, ModelError, ModelInfo};
 
 use super::known::{Providers, SignedIn};
 use super::view::facts_of;
+use super::waits::limits_of;
 use super::{Remote, address_of, name_of, view};
 use crate::models::Model;
 use crate::settings::ProviderEntry;
@@ -124,19 +123,6 @@ fn opened(
             OpenAiModel::new(config).map(Opened::OpenAi).map_err(|error| bad_provider(&error))
         }
     }
-}
-
-/// A wait of nothing would end every answer.
-fn limits_of(entry: &ProviderEntry) -> Limits {
-    let usual = Limits::default();
-    let seconds = |given: Option<u32>, usual: Duration| {
-        given.filter(|seconds| *seconds > 0).map_or(usual, |seconds| Duration::from_secs(seconds.into()))
-    };
-    let first_byte = seconds(entry.options.wait_seconds, usual.first_byte);
-    let read = seconds(entry.options.stall_seconds, usual.read);
-    // Who waits longer for the beginning does not want to be cut off by the whole.
-    let total = usual.total.saturating_add(first_byte.saturating_sub(usual.first_byte));
-    Limits { first_byte, read, total, ..usual }
 }
 
 fn gemini_options(entry: &ProviderEntry) -> GeminiOptions {
