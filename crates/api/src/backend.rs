@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use lectern_app::view::Problem;
 use lectern_app::{Answering, Engine};
-use lectern_core::{ConversationId, ModelId, PermissionBook, Store, ToolProvider};
+use lectern_core::{ConversationId, ModelId, PermissionBook, ServerId, Store, ToolProvider};
 
 /// What answers the requests.
 pub trait Backend: Send + Sync {
@@ -25,6 +25,12 @@ pub trait Backend: Send + Sync {
     fn tools_in(&self, folder: &Path) -> Arc<dyn ToolProvider> {
         let _ = folder;
         self.tools()
+    }
+
+    /// Whether a server works in folders: what its tools say may depend on the folder, and name it.
+    fn works_in_folders(&self, server: &ServerId) -> bool {
+        let _ = server;
+        false
     }
 
     /// Waits, within limits, until the servers have told their tools.
@@ -78,6 +84,10 @@ impl Backend for Engine {
 
     fn tools_in(&self, folder: &Path) -> Arc<dyn ToolProvider> {
         Arc::new(Self::tools_in(self, folder))
+    }
+
+    fn works_in_folders(&self, server: &ServerId) -> bool {
+        Self::works_in_folders(self, server)
     }
 
     fn tools_settled(&self) -> BoxFuture<'static, ()> {

@@ -1,15 +1,16 @@
 //! Results of tools that only read, for a few seconds.
 //!
-//! Invariant: what a tool gave is only given again to the same key, in the same session, for the same arguments, and only
-//! when the server says that the tool changes nothing and reaches nothing beyond this computer, and the user trusts the
-//! server. A call of any other tool makes all of it old.
+//! Invariant: what a tool gave is only given again to the same key, in the same session or in another that nobody named,
+//! for the same arguments, and only when the server says that the tool changes nothing and reaches nothing beyond this
+//! computer, and the user trusts the server. A call of any other tool makes all of it old. Which session is answered is
+//! not a part of it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use lectern_core::{JsonObject, ToolCallId, ToolSpec, TurnId};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// How long a result is good.
@@ -41,17 +42,21 @@ pub struct Question([u8; 32]);
 pub struct Answer {
     /// Its tag, with quotation marks.
     pub tag: String,
-    /// The body.
-    pub body: Bytes,
+    /// What the tool gave.
+    pub result: Arc<Value>,
     /// The call that gave it, and its turn, as the audit log has them.
     pub call: (TurnId, ToolCallId),
+    bytes: usize,
     at: Instant,
 }
 
 impl Answer {
-    /// A body that a call gave now.
-    pub fn new(tag: String, body: Bytes, call: (TurnId, ToolCallId)) -> Self {
-        Self { tag, body, call, at: Instant::now() }
+    /// What a call gave now.
+    pub fn new(result: Value, call: (TurnId, ToolCallId)) -> Self {
+        let written = result.to_string();
+        // Ids differ from call to call; the tag is of what the tool said.
+        let tag = tag(written.as_bytes());
+        Self { tag, result: Arc::new(result), call, bytes: written.len(), at: Instant::now() }
     }
 }
 
@@ -92,15 +97,15 @@ impl Cached {
     /// Keeps an answer, unless something may have changed since its call began.
     pub fn keep(&self, question: Question, answer: Answer, begun: u64) {
         let mut kept = self.open();
-        if answer.body.len() > LARGEST || kept.changes != begun {
+        if answer.bytes > LARGEST || kept.changes != begun {
             return;
         }
         kept.results.retain(|_, answer| answer.at.elapsed() < FRESH);
-        kept.bytes = kept.results.values().map(|answer| answer.body.len()).sum();
-        if kept.results.len() >= MOST || kept.bytes + answer.body.len() > MOST_BYTES {
+        kept.bytes = kept.results.values().map(|answer| answer.bytes).sum();
+        if kept.results.len() >= MOST || kept.bytes + answer.bytes > MOST_BYTES {
             return;
         }
-        kept.bytes += answer.body.len();
+        kept.bytes += answer.bytes;
         kept.results.insert(question, answer);
     }
 

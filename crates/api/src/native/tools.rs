@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
-use lectern_core::{JsonObject, ToolOutcome, ToolSpec};
+use lectern_core::{JsonObject, ToolCallId, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 use super::frames::result_view;
@@ -19,6 +19,7 @@ use crate::cached::{self, Answer, FRESH, Question};
 use crate::document::Failures;
 use crate::error::{ApiError, ErrorKind};
 use crate::fields::{Fields, shortened, wrong_type};
+use crate::sessions::Session;
 use crate::state::Api;
 
 /// Bytes that are written at once.
@@ -90,15 +91,18 @@ pub async fn call(
     let spec = there.iter().find(|spec| spec.name.as_str() == name).ok_or_else(|| not_found(&name))?;
     let session = api.sessions.session(&caller.id, session)?;
     check(spec, &arguments)?;
-    // A session that nobody named is new: nothing was asked in it before.
+    // A session that nobody named is new, and its folder is empty: what another new one was told holds for it too, unless
+    // the tool's server knows the folder.
     let place = if is_named { session.conversation.as_str() } else { "" };
-    let question = cached::may_keep(spec).then(|| Question::new(&caller.id, place, spec, &arguments));
+    let may_keep = cached::may_keep(spec) && (is_named || !api.backend.works_in_folders(&spec.server));
+    let question = may_keep.then(|| Question::new(&caller.id, place, spec, &arguments));
     let fresh = format!("private, max-age={}", FRESH.as_secs());
     if let Some(question) = &question
         && !wants_anew(&headers)
         && let Some(answer) = remembered(&api, &caller, question)?
     {
-        return Ok(tagged(&headers, &answer.tag, answer.body, &fresh));
+        let body = told(&session, spec, &answer.call.1, &answer.result);
+        return Ok(tagged(&headers, &answer.tag, body, &fresh));
     }
     let begun = api.cached.begin();
     let ran = run(&api, &caller, &session, Wanted { tool: spec.name.clone(), arguments }).await?;
@@ -107,25 +111,25 @@ pub async fn call(
     if let Some(whole) = ran.whole {
         result["content"] = Value::String(whole);
     }
-    // Ids differ from call to call; the tag is of what the tool said.
-    let tag = question.is_some().then(|| cached::tag(result.to_string().as_bytes()));
+    let body = told(&session, spec, &ran.result.call, &result);
+    let Some(question) = question else { return Ok(in_pieces(body)) };
+    let answer = Answer::new(result, (ran.turn, ran.result.call));
+    let response = tagged(&headers, &answer.tag, body, &fresh);
+    api.cached.keep(question, answer, begun);
+    Ok(response)
+}
+
+/// What came of a call, for the session that it is told to.
+fn told(session: &Session, spec: &ToolSpec, call: &ToolCallId, result: &Value) -> Bytes {
     let body = json!({
         "object": "tool.result",
-        "tool_call_id": ran.result.call,
-        "tool": ran.result.tool,
+        "tool_call_id": call,
+        "tool": spec.name,
         "result": result,
         "session_id": session.id,
         "workspace_path": session.workspace,
     });
-    let body = Bytes::from(body.to_string());
-    match (question, tag) {
-        (Some(question), Some(tag)) => {
-            let answer = Answer::new(tag.clone(), body.clone(), (ran.turn, ran.result.call));
-            api.cached.keep(question, answer, begun);
-            Ok(tagged(&headers, &tag, body, &fresh))
-        }
-        (None, _) | (_, None) => Ok(in_pieces(body)),
-    }
+    body.to_string().into()
 }
 
 /// An answer from memory. The audit log has it as a call that was answered, or it is none.

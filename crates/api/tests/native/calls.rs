@@ -143,6 +143,34 @@ async fn an_answer_from_memory_stands_in_the_audit_log_with_its_request() {
 }
 
 #[tokio::test]
+async fn an_answer_from_memory_names_the_session_that_is_answered() {
+    let house = Plan { tools: tools(), ..Plan::of([]) }.build().await;
+    let body = json!({"arguments": {"x": 1}});
+    let first = house.call("test__read", &body).await;
+    let tag = first.headers()["etag"].clone();
+    let first: Value = first.json().await.unwrap();
+    let second: Value = house.call("test__read", &body).await.json().await.unwrap();
+    assert_eq!(house.tools.calls().len(), 1);
+    assert_eq!(
+        (&second["tool_call_id"], &second["result"]),
+        (&first["tool_call_id"], &first["result"]),
+        "it is from memory"
+    );
+    for field in ["session_id", "workspace_path"] {
+        assert_ne!(first[field], second[field], "{field}");
+    }
+    // The session that it names is there.
+    let shown = house.get(&format!("/api/sessions/{}", second["session_id"].as_str().unwrap()));
+    let shown: Value = shown.send().await.unwrap().json().await.unwrap();
+    assert_eq!(shown["workspace_path"], second["workspace_path"]);
+    // Where the client has the result already, no session is named at all.
+    let known = house.post("/api/tools/test__read").json(&body).header("if-none-match", &tag);
+    let known = known.send().await.unwrap();
+    assert_eq!((known.status().as_u16(), known.text().await.unwrap().as_str()), (304, ""));
+    assert_eq!(house.tools.calls().len(), 1);
+}
+
+#[tokio::test]
 async fn a_call_has_a_limit_of_time_and_calls_wait_for_their_turn() {
     let limits = Limits { call_time: Duration::from_millis(300), calls: 1, ..Limits::default() };
     let options = ApiOptions { limits, ..ApiOptions::default() };

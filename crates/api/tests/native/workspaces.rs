@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use lectern_app::view::{ApprovalView, ServerState, ServerView};
 use lectern_app::{Engine, EngineOptions, Home};
 use lectern_core::testing::{calls, says};
 use lectern_core::{Rule, RuleEffect, RuleMatch};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::house::{House, Plan, ask, with};
+use crate::house::{House, Plan, ask, until, with};
 
 /// An engine whose servers stand in a file that was named for this run: `fx` works in folders, `one` does not.
 async fn engine(home: &TempDir) -> Engine {
@@ -24,6 +25,25 @@ async fn engine(home: &TempDir) -> Engine {
     let options = EngineOptions { mcp_config: Some(file), rules: vec![rule], ..EngineOptions::default() };
     let engine = Engine::open(Home::open(Some(home.path())).unwrap(), options).unwrap();
     engine.servers_ready().await;
+    engine
+}
+
+/// The same servers in the settings, approved, and believed in what they say of their tools.
+async fn trusting(home: &TempDir) -> Engine {
+    let binary = lectern_fixture_server::binary();
+    let settings = json!({"version": 1, "sample_vault": false, "mcpServers": {
+        "fx": {"command": binary, "cwd": "${LECTERN_WORKSPACE}", "trusted": true},
+        "one": {"command": binary, "trusted": true},
+    }});
+    std::fs::write(home.path().join("settings.json"), settings.to_string()).unwrap();
+    let engine = Engine::open(Home::open(Some(home.path())).unwrap(), EngineOptions::default()).unwrap();
+    engine.servers_ready().await;
+    for server in engine.servers() {
+        let ApprovalView::New { digest, .. } = server.approval else { panic!("{server:?}") };
+        engine.approve_server(&server.id, &digest).unwrap();
+    }
+    let runs = |server: ServerView| matches!(server.state, ServerState::Ready | ServerState::Degraded { .. });
+    until(|| engine.servers().into_iter().all(runs)).await;
     engine
 }
 
@@ -58,6 +78,24 @@ async fn a_server_that_works_in_folders_has_a_process_for_each_session() {
     // A deleted session's folder is gone, its processes too.
     assert_eq!(house.delete("/api/sessions/s").send().await.unwrap().status(), 204);
     assert!(!Path::new(&workspace).exists());
+    engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_folder_gave_is_not_given_again_to_another() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = trusting(&home).await;
+    let house = Plan { engine: Some(engine.clone()), ..Plan::of([]) }.build().await;
+    let sum = async |server: &str, session: Value| {
+        let body = with(json!({"arguments": {"a": 1, "b": 2}}), session);
+        let said = house.call(&format!("{server}__add"), &body).await;
+        said.json::<Value>().await.unwrap()["tool_call_id"].clone()
+    };
+    let unnamed = || json!({});
+    assert_eq!(sum("one", unnamed()).await, sum("one", unnamed()).await, "its server knows no folder");
+    assert_ne!(sum("fx", unnamed()).await, sum("fx", unnamed()).await);
+    let named = || json!({"session_id": "s"});
+    assert_eq!(sum("fx", named()).await, sum("fx", named()).await, "one folder");
     engine.shutdown().await;
 }
 

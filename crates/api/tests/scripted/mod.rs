@@ -11,7 +11,7 @@ use lectern_app::view::Problem;
 use lectern_app::{Answering, Engine};
 use lectern_core::testing::{Reply, ScriptedModel, ScriptedTools};
 use lectern_core::{
-    ChatModel, ConversationId, ExposurePolicy, ModelId, PermissionBook, Policy, Sampling, Store,
+    ChatModel, ConversationId, ExposurePolicy, ModelId, PermissionBook, Policy, Sampling, ServerId, Store,
     ThinkingOptions, ToolMode, ToolProvider,
 };
 use reqwest::{Client, RequestBuilder};
@@ -78,6 +78,10 @@ impl Backend for Scripted {
             Some(engine) => Arc::new(engine.tools_in(folder)),
             None => self.tools(),
         }
+    }
+
+    fn works_in_folders(&self, server: &ServerId) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.works_in_folders(server))
     }
 
     fn tools_settled(&self) -> BoxFuture<'static, ()> {

@@ -25,6 +25,11 @@ impl Engine {
     pub fn tools_in(&self, folder: &Path) -> ToolsIn {
         ToolsIn { main: Arc::clone(&self.0.host), folder: folder.to_owned(), own: Mutex::default() }
     }
+
+    /// Whether a server has a process of its own for each folder.
+    pub fn works_in_folders(&self, server: &ServerId) -> bool {
+        self.0.host.config(server).is_ok_and(|config| names_workspace(&config))
+    }
 }
 
 /// See [`Engine::tools_in`].
