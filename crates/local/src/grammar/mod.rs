@@ -7,7 +7,9 @@
 //! Invariant: pure; every text of a grammar without an open point is valid against its schema. It may say less
 //! than the schema allows: properties stand in the order of the schema, numbers have at most 15 digits.
 
+mod array;
 mod bind;
+mod choice;
 mod flat;
 mod gbnf;
 mod listed;

@@ -5,19 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Map, Value, json};
 
 use super::gbnf::{Rules, literal};
-use super::listed::{has_type, same};
 use super::pythonic;
 
 /// How often references may lead on from one to the next: deeper values are not written.
 const DEEPEST_REFERENCE: usize = 12;
 /// How deep a schema itself may be.
-const DEEPEST_SCHEMA: usize = 64;
+pub(super) const DEEPEST_SCHEMA: usize = 64;
 /// How deep values are that a schema says nothing about.
 const DEEPEST_ANY: usize = 5;
-/// More items than this are not written.
-const MOST_ITEMS: u64 = 400;
-/// More choices than this are followed at once by no sampler.
-const MOST_CHOICES: usize = 200;
 /// Keywords that a grammar cannot hold a value to.
 const OPEN: [&str; 13] = [
     "not",
@@ -165,7 +160,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The rule for a schema without references and `allOf`.
-    fn flat_value(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
+    pub(super) fn flat_value(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(choices)) = schema.get(key) {
                 return self.choice(schema, key, choices);
@@ -197,48 +192,6 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Each choice together with what stands beside the choices.
-    fn choice(
-        &mut self,
-        schema: &Map<String, Value>,
-        key: &str,
-        choices: &[Value],
-    ) -> Result<String, Impossible> {
-        let mut beside = schema.clone();
-        beside.remove(key);
-        let alone = beside.keys().all(|key| super::flat::is_note(key));
-        let only_typed = beside.keys().all(|key| key == "type" || super::flat::is_note(key));
-        if let Some(values) = listed(choices).filter(|_| only_typed) {
-            if key == "oneOf" && has_twice(&values) {
-                self.leave_open("oneOf");
-            }
-            return self.literals(&beside, &values);
-        }
-        if choices.len() > MOST_CHOICES {
-            self.leave_open(key);
-            return self.flat_value(&beside);
-        }
-        if key == "oneOf" && !apart(choices) {
-            self.leave_open("oneOf");
-        }
-        let mut out = Vec::new();
-        for choice in choices {
-            let compiled = if alone { self.value(choice) } else { self.beside(&beside, choice) };
-            out.extend(compiled.into_iter().filter(|rule| !out.contains(rule)).collect::<Vec<_>>());
-        }
-        match out.as_slice() {
-            [] => Err(Impossible),
-            [one] => Ok(one.clone()),
-            several => Ok(self.rules.add(several.join(" | "))),
-        }
-    }
-
-    fn beside(&mut self, beside: &Map<String, Value>, choice: &Value) -> Result<String, Impossible> {
-        let mut both = beside.clone();
-        both.insert("allOf".to_owned(), json!([choice]));
-        self.value(&Value::Object(both))
-    }
-
     fn of_type(&mut self, kind: &str, schema: &Map<String, Value>) -> Result<String, Impossible> {
         match kind {
             "object" => self.object(schema),
@@ -253,111 +206,6 @@ impl<'a> Compiler<'a> {
                 Ok(self.any(DEEPEST_ANY))
             }
         }
-    }
-
-    fn array(&mut self, schema: &Map<String, Value>) -> Result<String, Impossible> {
-        let number = |key: &str| schema.get(key).and_then(Value::as_f64).map(|number| number as u64);
-        let least = number("minItems").unwrap_or(0);
-        let most = number("maxItems");
-        if most.is_some_and(|most| most < least) {
-            return Err(Impossible);
-        }
-        // Older drafts write the first items as a list of `items`.
-        let every = Value::Bool(true);
-        let (first, rest) = match (schema.get("prefixItems"), schema.get("items")) {
-            (None, Some(Value::Array(first))) => {
-                (first.clone(), schema.get("additionalItems").unwrap_or(&every))
-            }
-            (Some(Value::Array(first)), rest) => (first.clone(), rest.unwrap_or(&every)),
-            (_, rest) => (Vec::new(), rest.unwrap_or(&every)),
-        };
-        if schema.get("uniqueItems") == Some(&Value::Bool(true)) && most != Some(1) {
-            if let Some(rule) = self.subset(rest, least, most).filter(|_| first.is_empty()) {
-                return Ok(rule);
-            }
-            self.leave_open("uniqueItems");
-        }
-        let space = self.rules.space();
-        if first.is_empty() {
-            return self.list(rest, least, most, &space);
-        }
-        // A tuple: written up to the least length, or whole.
-        let count = (least.max(1).max(first.len() as u64)).min(most.unwrap_or(u64::MAX)) as usize;
-        if least > DEEPEST_SCHEMA as u64 {
-            self.leave_open("minItems");
-        }
-        let mut items = Vec::new();
-        for place in 0..count.min(DEEPEST_SCHEMA) {
-            match self.value(first.get(place).unwrap_or(rest)) {
-                Ok(item) => items.push(item),
-                Err(Impossible) if place as u64 >= least => break,
-                Err(Impossible) => return Err(Impossible),
-            }
-        }
-        Ok(self.rules.add(format!("\"[\" {space} {} {space} \"]\"", items.join(&format!(" \",\" {space} ")))))
-    }
-
-    fn list(
-        &mut self,
-        items: &Value,
-        least: u64,
-        most: Option<u64>,
-        space: &str,
-    ) -> Result<String, Impossible> {
-        let empty = format!("\"[\" {space} \"]\"");
-        let item = match self.value(items) {
-            Ok(item) if most != Some(0) => item,
-            Ok(_) | Err(Impossible) if least == 0 => return Ok(self.rules.add(empty)),
-            Ok(_) | Err(Impossible) => return Err(Impossible),
-        };
-        if least > MOST_ITEMS {
-            self.leave_open("minItems");
-        }
-        let fewest = least.clamp(1, MOST_ITEMS) - 1;
-        let more = match most {
-            Some(most) => format!("{{{fewest},{}}}", most.min(MOST_ITEMS).max(fewest + 1) - 1),
-            None if fewest == 0 => "*".to_owned(),
-            None => format!("{{{fewest},}}"),
-        };
-        let filled = format!("\"[\" {space} {item} (\",\" {space} {item}){more} {space} \"]\"");
-        Ok(self.rules.add(if least == 0 { format!("{empty} | {filled}") } else { filled }))
-    }
-
-    /// Some of the listed values, each once, in their order: all that a grammar can do for unique items.
-    fn subset(&mut self, items: &Value, least: u64, most: Option<u64>) -> Option<String> {
-        let only_listed = |key: &String| key == "enum" || super::flat::is_note(key);
-        let mut values: Vec<Value> = Vec::new();
-        for value in items.as_object()?.get("enum")?.as_array()? {
-            let known = values.len() > DEEPEST_SCHEMA || values.iter().any(|other| same(other, value));
-            values.extend((!known).then(|| value.clone()));
-        }
-        if !items.as_object()?.keys().all(only_listed) {
-            return None;
-        }
-        let enough = most.is_none_or(|most| most >= values.len() as u64);
-        if least > 1 || !enough || values.len() > DEEPEST_SCHEMA {
-            return None;
-        }
-        let space = self.rules.space();
-        let mut more: Option<String> = None;
-        let mut first: Option<String> = None;
-        for value in values.iter().rev() {
-            let value = self.itself(value);
-            let tail = more.clone().map(|more| format!(" {more}?")).unwrap_or_default();
-            let starting = format!("{value}{tail}");
-            first = Some(match first {
-                Some(later) => self.rules.add(format!("{starting} | {later}")),
-                None => self.rules.add(starting.clone()),
-            });
-            let going_on = format!("\",\" {space} {starting}");
-            more = Some(match more {
-                Some(later) => self.rules.add(format!("{going_on} | {later}")),
-                None => self.rules.add(going_on),
-            });
-        }
-        let first = first?;
-        let some = if least == 0 { format!("{first}?") } else { first };
-        Some(self.rules.add(format!("\"[\" {space} {some} {space} \"]\"")))
     }
 
     fn boolean(&mut self) -> String {
@@ -436,60 +284,6 @@ impl<'a> Compiler<'a> {
         self.place.pop();
         out
     }
-}
-
-/// The values, where each choice is nothing but a list of them.
-fn listed(choices: &[Value]) -> Option<Vec<Value>> {
-    let of = |choice: &Value| {
-        let fields = choice.as_object()?;
-        let told = |key: &&String| !super::flat::is_note(key) && *key != "type";
-        let [key] = fields.keys().filter(told).collect::<Vec<_>>()[..] else { return None };
-        let values = match (key.as_str(), &fields[key]) {
-            ("const", value) => vec![value.clone()],
-            ("enum", Value::Array(values)) => values.clone(),
-            _ => return None,
-        };
-        let types = declared_types(fields);
-        let fits = |value: &Value| types.is_empty() || types.iter().any(|kind| has_type(value, kind));
-        Some(values.into_iter().filter(fits).collect::<Vec<_>>())
-    };
-    choices.iter().map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
-}
-
-fn has_twice(values: &[Value]) -> bool {
-    values.iter().enumerate().any(|(place, value)| values[..place].iter().any(|other| same(value, other)))
-}
-
-/// Whether no value can fit two of the choices: their types differ, or a required property has other values.
-fn apart(choices: &[Value]) -> bool {
-    let types: Vec<Vec<&str>> =
-        choices.iter().map(|choice| choice.as_object().map(declared_types).unwrap_or_default()).collect();
-    let overlap = |a: &str, b: &str| a == b || (a.max(b) == "number" && a.min(b) == "integer");
-    let differ = |a: &[&str], b: &[&str]| {
-        !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
-    };
-    let told = |a: &Value, b: &Value| {
-        let (Some(a), Some(b)) = (a["properties"].as_object(), b["properties"].as_object()) else {
-            return false;
-        };
-        a.iter().any(|(key, value)| {
-            let values = |schema: &Value| match (&schema["const"], &schema["enum"]) {
-                (Value::Null, Value::Array(all)) => all.clone(),
-                (Value::Null, _) => Vec::new(),
-                (one, _) => vec![one.clone()],
-            };
-            let (mine, theirs) = (values(value), b.get(key).map(values).unwrap_or_default());
-            !mine.is_empty() && !theirs.is_empty() && !mine.iter().any(|value| theirs.contains(value))
-        })
-    };
-    (0..choices.len()).all(|a| {
-        (a + 1..choices.len()).all(|b| {
-            differ(&types[a], &types[b]) || told(&choices[a], &choices[b]) || {
-                let values = |choice: &Value| choice.get("const").map(Value::to_string);
-                matches!((values(&choices[a]), values(&choices[b])), (Some(a), Some(b)) if a != b)
-            }
-        })
-    })
 }
 
 pub(super) fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
