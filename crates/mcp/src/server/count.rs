@@ -5,7 +5,8 @@
 
 use tokio::time::timeout;
 
-use super::{Live, RELIST_LIMIT, SETTLING, Server};
+use super::listing::{RELIST_LIMIT, SETTLING};
+use super::{Live, Server};
 use crate::handshake::Session;
 use crate::prompts;
 use crate::resources::{self, whole_list};

@@ -5,9 +5,11 @@
 
 mod count;
 mod life;
+mod listing;
 mod restart;
 mod sign;
 mod start;
+mod waiting;
 
 pub use restart::RestartPolicy;
 pub use sign::SignInError;
@@ -30,21 +32,10 @@ use crate::http::Loss;
 use crate::log::ServerLog;
 use crate::mask::Mask;
 use crate::naming::server_part;
-use crate::peer::{Notice, Peer, PeerError};
+use crate::peer::{Notice, Peer};
 use crate::status::{Failure, FailureCode, ServerState, ServerStatus, StartStep};
-use crate::tools::{Listing, Tools};
+use crate::tools::Tools;
 use crate::traffic::Traffic;
-
-/// A server that changes its tools in a burst is asked once.
-const SETTLING: Duration = Duration::from_millis(100);
-/// Pause before a subscription that broke is taken again; each further one is longer.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-/// A subscription that lasted this long was a good one.
-const LISTENED: Duration = Duration::from_secs(10);
-/// Subscriptions in a row that ended sooner than that, each in good order.
-const SHORT_ENDS: u32 = 3;
-/// How long a list may take after the start.
-const RELIST_LIMIT: Duration = Duration::from_secs(30);
 
 /// Who hears of every change of a server.
 pub(crate) trait Follower: Send + Sync {
@@ -234,70 +225,6 @@ impl Server {
         }
     }
 
-    /// The running server; a dead one is started first. What is in the way is said in a sentence.
-    pub(crate) async fn ready(&self) -> Result<Live, String> {
-        let mut watch = self.status.subscribe();
-        // The number of starts before the one that this call waits for.
-        let mut waits_since: Option<u64> = None;
-        loop {
-            let (state, starts) = {
-                let status = watch.borrow_and_update();
-                (status.state.clone(), status.starts)
-            };
-            match state {
-                ServerState::Stopped => return Err(format!("the server `{}` is stopped", self.id())),
-                ServerState::NeedsApproval => {
-                    return Err(format!("the server `{}` waits for the user's approval", self.id()));
-                }
-                ServerState::NeedsSignIn => {
-                    return Err(format!("the server `{}` waits for the user to sign in", self.id()));
-                }
-                ServerState::Failed(failure) | ServerState::Restarting { failure, .. }
-                    if waits_since.is_some_and(|since| since < starts) =>
-                {
-                    return Err(failure.to_string());
-                }
-                ServerState::Failed(_) | ServerState::Restarting { .. } => {
-                    waits_since = Some(starts);
-                    self.order(Order::Start { seen: starts, by: Starter::Call });
-                }
-                ServerState::Starting(_) => waits_since = waits_since.or(Some(starts.saturating_sub(1))),
-                ServerState::Ready | ServerState::Degraded(_) => {
-                    let live = self.live.read().unwrap_or_else(PoisonError::into_inner).clone();
-                    // Without an open connection it has just ended, and its state will say so in a moment.
-                    if let Some(live) = live.filter(|live| !live.peer.is_closed()) {
-                        return Ok(live);
-                    }
-                }
-            }
-            if watch.changed().await.is_err() {
-                return Err(format!("the server `{}` is gone", self.id()));
-            }
-        }
-    }
-
-    /// What became of a server whose connection just ended, as a sentence.
-    pub(crate) async fn epitaph(&self) -> String {
-        let mut watch = self.status.subscribe();
-        let over =
-            watch.wait_for(|status| !matches!(status.state, ServerState::Ready | ServerState::Degraded(_)));
-        let state = tokio::time::timeout(Duration::from_secs(5), over).await;
-        match state.ok().and_then(Result::ok).map(|status| status.state.clone()) {
-            Some(ServerState::Failed(failure) | ServerState::Restarting { failure, .. }) => {
-                failure.to_string()
-            }
-            Some(
-                ServerState::Stopped
-                | ServerState::NeedsApproval
-                | ServerState::NeedsSignIn
-                | ServerState::Starting(_)
-                | ServerState::Ready
-                | ServerState::Degraded(_),
-            )
-            | None => format!("the server `{}` ended during the call", self.id()),
-        }
-    }
-
     /// Starts a server that is stopped or failed.
     pub(crate) fn start(&self) {
         let seen = self.status.borrow().starts;
@@ -340,12 +267,6 @@ impl Server {
         }
     }
 
-    /// Waits until it is not starting any more. A start that is tried again soon is not over.
-    pub(crate) async fn settled(&self) {
-        let mut watch = self.status.subscribe();
-        let _ = watch.wait_for(|status| !status.state.is_starting()).await;
-    }
-
     fn order(&self, order: Order) {
         // After `close` there is nobody to order about; the caller's channel then says so.
         let _ = self.orders.send(order);
@@ -353,11 +274,6 @@ impl Server {
 
     fn records(&self) -> Records<'_> {
         Records { log: &self.log, traffic: &self.traffic, mask: &self.mask }
-    }
-
-    fn listing(&self) -> Listing<'_> {
-        let approval = self.options.approval.as_deref();
-        Listing { config: &self.config, approval, most: self.options.max_tools }
     }
 
     /// Looks after a running server until it ends or somebody wants something else.
@@ -368,7 +284,7 @@ impl Server {
         orders: &mut mpsc::UnboundedReceiver<Order>,
     ) -> Ended {
         let ready = tokio::time::Instant::now();
-        let changes = subscribe(live.peer.clone(), Arc::clone(&live.session), Arc::clone(&self.log));
+        let changes = listing::subscribe(live.peer.clone(), Arc::clone(&live.session), Arc::clone(&self.log));
         let mut relist: Option<BoxFuture<'_, ()>> = None;
         let mut again = false;
         let counting = self.keep_counts(live.clone());
@@ -430,48 +346,9 @@ impl Server {
         Ended::Failed { failure: self.failure(code, message, None), ready_for: Some(ready_for) }
     }
 
-    /// Asks for the tools again; the old ones stay when there is no answer.
-    async fn relist(&self, live: Live) {
-        live.peer.desk().cache.forget(&["tools/call"]);
-        tokio::time::sleep(SETTLING).await;
-        match tokio::time::timeout(RELIST_LIMIT, self.listing().fetch(&live.peer, &live.session)).await {
-            Ok(Ok(tools)) => self.publish(&Live { tools: Arc::new(tools), ..live }),
-            Ok(Err(error)) => self.log.line(&format!("[lectern] tools not listed again: {error}")),
-            Err(_) => self.log.line("[lectern] tools not listed again: no answer"),
-        }
-    }
-
-    fn publish(&self, live: &Live) {
-        self.set_live(Some(live.clone()));
-        for reason in &live.tools.dropped {
-            self.log.line(&format!("[lectern] {reason}"));
-        }
-        self.change(|status| {
-            status.tools = Arc::clone(&live.tools.specs);
-            status.unseen = Arc::clone(&live.tools.unseen);
-            status.state = match live.tools.dropped.as_slice() {
-                [] => ServerState::Ready,
-                reasons => ServerState::Degraded(reasons.to_vec()),
-            };
-        });
-    }
-
     /// The running server, if it runs.
     pub(crate) fn live(&self) -> Option<Live> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The running server, as soon as it runs. Starts nothing; never returns when it is not started again.
-    pub(crate) async fn next_live(&self) -> Live {
-        let mut watch = self.status.subscribe();
-        loop {
-            if let Some(live) = self.live().filter(|live| !live.peer.is_closed()) {
-                return live;
-            }
-            if watch.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
     }
 
     fn set_live(&self, live: Option<Live>) {
@@ -486,47 +363,5 @@ impl Server {
         self.follower.becoming(&status);
         self.status.send_replace(status.clone());
         self.follower.became(status);
-    }
-}
-
-/// In the modern era changes of the lists are only told to who listens. Never returns.
-async fn subscribe(peer: Peer, session: Arc<Session>, log: Arc<ServerLog>) {
-    let lists = [
-        ("toolsListChanged", "/tools/listChanged"),
-        ("resourcesListChanged", "/resources/listChanged"),
-        ("promptsListChanged", "/prompts/listChanged"),
-    ];
-    let told = lists.into_iter().filter(|(_, capability)| session.can(capability));
-    let filter: serde_json::Map<_, _> = told.map(|(name, _)| (name.to_owned(), true.into())).collect();
-    if session.is_modern() && !filter.is_empty() {
-        let why = listen(&peer, &session, &serde_json::json!({ "notifications": filter })).await;
-        if let Some(why) = why.filter(|_| !peer.is_closed()) {
-            log.line(&format!("[lectern] the server tells of no more changes: {why}"));
-        }
-    }
-    std::future::pending().await
-}
-
-/// Listens for as long as the server lets anybody; after a break it begins anew, ever more slowly. Returns why it gave up;
-/// none when the connection is gone, of which others tell.
-async fn listen(peer: &Peer, session: &Session, filter: &serde_json::Value) -> Option<String> {
-    let mut pause = LISTEN_AGAIN;
-    let mut short = 0;
-    loop {
-        let begun = tokio::time::Instant::now();
-        match peer.ask("subscriptions/listen", session.params(filter.clone())).await {
-            Err(PeerError::Lost(_) | PeerError::Damaged(_)) => {}
-            // It ended in good order: after a while, as a proxy or a restart may end it, or at once.
-            Ok(_) if begun.elapsed() > LISTENED => short = 0,
-            Ok(_) if short < SHORT_ENDS => short += 1,
-            Ok(_) => return Some("it ended the listening again and again".into()),
-            Err(PeerError::Closed) => return None,
-            Err(error) => return Some(error.to_string()),
-        }
-        pause = if begun.elapsed() > LISTENED { LISTEN_AGAIN } else { (pause * 2).min(RELIST_LIMIT) };
-        tokio::time::sleep(pause).await;
-        // What was told in the meantime was not heard.
-        peer.tools_may_have_changed();
-        peer.desk().lists_may_have_changed();
     }
 }
