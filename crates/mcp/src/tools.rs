@@ -10,6 +10,7 @@ use lectern_core::validate::{SchemaFault, ValidationError, check_schema, validat
 use lectern_core::{ToolAnnotations, ToolName, ToolSpec};
 use serde_json::{Value, json};
 
+use crate::cache::time_to_live;
 use crate::config::ServerConfig;
 use crate::handshake::Session;
 use crate::naming::public_names;
@@ -25,6 +26,8 @@ const UNDECLARED: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     pub(crate) specs: Arc<[ToolSpec]>,
+    /// How long the list holds by the word of a server that declares its tools; none when it does not say.
+    pub(crate) holds: Option<Duration>,
     entries: HashMap<ToolName, Arc<Tool>>,
     /// Those that the user has not seen as they are now; most of these are not among `specs`.
     pub(crate) unseen: Arc<[ToolReview]>,
@@ -33,7 +36,7 @@ pub(crate) struct Tools {
 }
 
 /// One tool.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) spec: ToolSpec,
     /// Whether it may be called as a task (MCP 2025-11-25, `execution.taskSupport`).
@@ -62,15 +65,23 @@ impl Listing<'_> {
     /// Asks for all tools.
     pub(crate) async fn fetch(&self, peer: &Peer, session: &Session) -> Result<Tools, ListError> {
         if session.can("/tools") {
-            return Ok(self.read(self.pages(peer, session).await?));
+            let (raw, holds) = self.pages(peer, session).await?;
+            return Ok(Tools { holds, ..self.read(raw) });
         }
         // Some servers forget to declare what they have. Those that really have none may refuse or say nothing.
         let asked = tokio::time::timeout(UNDECLARED, self.pages(peer, session)).await;
-        Ok(self.read(asked.ok().and_then(Result::ok).unwrap_or_default()))
+        let (raw, _) = asked.ok().and_then(Result::ok).unwrap_or_default();
+        Ok(self.read(raw))
     }
 
-    async fn pages(&self, peer: &Peer, session: &Session) -> Result<Vec<Value>, ListError> {
+    /// All entries, and how long the page holds that holds the shortest time.
+    async fn pages(
+        &self,
+        peer: &Peer,
+        session: &Session,
+    ) -> Result<(Vec<Value>, Option<Duration>), ListError> {
         let mut raw = Vec::new();
+        let mut holds: Option<Duration> = None;
         let mut cursor: Option<Value> = None;
         for _ in 0..MOST_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
@@ -79,10 +90,11 @@ impl Listing<'_> {
                 return Err(ListError::NoList);
             };
             raw.extend(tools);
+            holds = holds.into_iter().chain(time_to_live(&answer)).min();
             cursor = answer.get_mut("nextCursor").map(Value::take).filter(Value::is_string);
             // What is over the limit is not even asked for.
             if cursor.is_none() || raw.len() > self.most {
-                return Ok(raw);
+                return Ok((raw, holds));
             }
         }
         Err(ListError::Endless)
@@ -181,7 +193,15 @@ impl Tools {
         let tool =
             |spec: &ToolSpec| Tool { as_task: tasks.contains(&spec.original_name), spec: spec.clone() };
         let entries = specs.iter().map(|spec| (spec.name.clone(), Arc::new(tool(spec)))).collect();
-        Self { specs: specs.into(), entries, unseen: unseen.into(), dropped }
+        Self { specs: specs.into(), holds: None, entries, unseen: unseen.into(), dropped }
+    }
+
+    /// Whether it is the same list, however long it holds.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.specs == other.specs
+            && self.entries == other.entries
+            && self.unseen == other.unseen
+            && self.dropped == other.dropped
     }
 
     pub(crate) fn get(&self, name: &ToolName) -> Option<Arc<Tool>> {

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use lectern_core::{Blob, Content, ResourceRef, ServerId, ToolOutcome, ToolProvider, WireDirection};
-use lectern_mcp::{RestartPolicy, Root, ServerState};
+use lectern_mcp::{Host, RestartPolicy, Root, ServerConfig, ServerState};
 use serde_json::{Value, json};
 use support::*;
 
@@ -281,6 +281,53 @@ async fn new_tools_are_offered_in_both_eras() {
         }
     }
     host.close().await;
+}
+
+/// A server that says how long its list holds, and says nothing when it changes.
+fn silent(ttl: &str) -> ServerConfig {
+    let mut config = fixture("s", "modern");
+    let more = ["--ttl", ttl].map(str::to_owned);
+    config.program_mut().expect("a program").args.extend(more);
+    config
+}
+
+fn has_grown(host: &Host) -> bool {
+    host.tools().iter().any(|tool| tool.original_name == "grown")
+}
+
+/// How often the list was asked for.
+fn lists(host: &Host) -> usize {
+    let messages = host.traffic(&"s".into(), 0).expect("a known server").messages;
+    let asked = messages.iter().filter(|one| one.direction == WireDirection::Sent);
+    asked.filter(|one| one.method.as_deref() == Some("tools/list")).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_is_older_than_it_holds_is_asked_for_again_when_it_is_wanted() {
+    let host = host_with(silent("1")).await;
+    assert_eq!(call_plain(&host, "s__grow").await.text(), "grown");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(!has_grown(&host), "nobody wanted it");
+    host.settled().await;
+    assert!(has_grown(&host));
+    // What is the same is no news.
+    let (before, mut news) = (lists(&host), host.subscribe());
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    host.settled().await;
+    assert_eq!(lists(&host), before + 1);
+    assert!(news.try_recv().is_err());
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_still_holds_or_has_no_time_is_not_asked_for_again() {
+    for ttl in ["3600000", "0"] {
+        let host = host_with(silent(ttl)).await;
+        call_plain(&host, "s__grow").await;
+        host.settled().await;
+        assert_eq!((has_grown(&host), lists(&host)), (false, 1), "{ttl}");
+        host.close().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -244,6 +244,25 @@ async fn a_stopped_call_is_cancelled_at_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_list_stays_when_there_is_no_new_one() {
+    let remote = Remote::start(&["--mode", "modern", "--ttl", "1"]);
+    let host = host_of(&remote).await;
+    let lists = || remote.seen().iter().filter(|seen| seen["message"]["method"] == "tools/list").count();
+    host.settled().await;
+    remote.fault("html-200", "tools/list", 99);
+    let (known, before) = (host.tools().len(), lists());
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    host.settled().await;
+    let asked = lists();
+    assert!(asked > before);
+    assert_eq!((state(&host, "s"), host.tools().len()), (ServerState::Ready, known));
+    // It is left alone for a while.
+    host.settled().await;
+    assert_eq!(lists(), asked);
+    host.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_tools_are_listed_again() {
     for mode in ["modern", "legacy"] {
         let remote = Remote::start(&["--mode", mode]);

@@ -204,7 +204,8 @@ fn reply(
         "tools/call" => tools::call(server, id, &message["params"]),
         _ => start::answer(server, method, id, &message["params"]),
     }
-    if server.state().grown && !grown_before {
+    let tells = server.state().ttl.is_none();
+    if tells && server.state().grown && !grown_before {
         tell_listeners(shared);
     }
     match collected {

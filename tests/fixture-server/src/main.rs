@@ -17,7 +17,7 @@ use crate::http::Http;
 use crate::start::{Mode, Starts};
 
 const HELP: &str = "fixture-server [--mode MODE] [--tools N] [--pid-file PATH] [--echo-file PATH: description of `echo`]
-               [--resources N|never] [--news]
+               [--resources N|never] [--news] [--ttl MS]
                [--starts-file PATH [--bad-starts FIRST-LAST]]
                [--http ADDRESS:PORT [--port-file PATH] [--json] [--no-sessions]]
 
@@ -29,6 +29,7 @@ status-then-stall garbage.
 
 With --news it tells of a resource as soon as somebody subscribes; the first who listens (2026-07-28) is then sent away
 with an end, the second with a cancellation.
+With --ttl its list of tools holds for so long (2026-07-28), and it tells nobody when it changes.
 With --resources it has N resources, two a page, and one prompt; with `never` it declares them and never lists them.
 
 With a starts file, each start adds a line to it; those from FIRST to LAST, counted from 1, end at once with code 4.
@@ -100,6 +101,8 @@ pub struct State {
     initialized: bool,
     /// Another description of `echo`.
     echo: Option<String>,
+    /// How long its list of tools holds, in milliseconds.
+    ttl: Option<u64>,
     /// Whether it tells of resources that change.
     news: bool,
     /// Times that somebody listened for news of resources.
@@ -189,6 +192,7 @@ fn main() {
                     beside::Beside::of(&value()).unwrap_or_else(|| usage("--resources needs a number"))
             }
             "--news" => state.news = true,
+            "--ttl" => state.ttl = Some(value().parse().unwrap_or_else(|_| usage("--ttl needs a number"))),
             // A file that is missing changes nothing.
             "--echo-file" => state.echo = std::fs::read_to_string(value()).ok(),
             "--pid-file" => pid_file = Some(value()),

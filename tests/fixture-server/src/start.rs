@@ -303,9 +303,9 @@ fn initialize(server: &Server, id: &Value, params: &Value) {
 
 fn list(server: &Server, id: &Value, params: &Value) {
     let modern = server.is_modern();
-    let (grown, extra, echo, beside) = {
+    let (grown, extra, echo, beside, ttl) = {
         let state = server.state();
-        (state.grown, state.extra, state.echo.clone(), state.beside)
+        (state.grown, state.extra, state.echo.clone(), state.beside, state.ttl)
     };
     if modern && params["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return server.error(id, -32602, "the context is missing in _meta");
@@ -327,7 +327,7 @@ fn list(server: &Server, id: &Value, params: &Value) {
     }
     let mut result = json!({"tools": all});
     if modern {
-        result["ttlMs"] = json!(0);
+        result["ttlMs"] = json!(ttl.unwrap_or(0));
         result["cacheScope"] = json!("private");
     }
     server.result(id, result);

@@ -203,6 +203,9 @@ fn wait(server: &Server, id: &Value) {
 
 /// Tells that a list is another one now; in the modern era only who listens is told.
 fn tell_changed(server: &Server, what: &str) {
+    if what == "tools" && server.state().ttl.is_some() {
+        return;
+    }
     let listener = server.state().listener.clone();
     let mut changed = json!({"jsonrpc": "2.0", "method": format!("notifications/{what}/list_changed")});
     if let Some(listener) = &listener {

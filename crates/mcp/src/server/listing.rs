@@ -1,16 +1,22 @@
 //! The tools of a running server as it lists them, and how it is heard of when they are others.
 //!
+//! A list may say how long it holds (MCP 2026-07-28, `ttlMs`). When that is over it is asked for again as soon as somebody
+//! wants to use it, and not before. Most servers say 0, for want of anything better: such a list, and one that says nothing,
+//! holds until the server says that it changed.
+//!
 //! Invariant: the old list stays until there is a new one.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::{Live, Server};
 use crate::handshake::Session;
 use crate::log::ServerLog;
 use crate::peer::{Peer, PeerError};
 use crate::status::ServerState;
-use crate::tools::Listing;
+use crate::tools::{Listing, Tools};
 
 /// A server that changes its tools in a burst is asked once.
 pub(super) const SETTLING: Duration = Duration::from_millis(100);
@@ -20,6 +26,8 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTENED: Duration = Duration::from_secs(10);
 /// Subscriptions in a row that ended sooner than that, each in good order.
 const SHORT_ENDS: u32 = 3;
+/// A list that did not come is not asked for again sooner, by its time alone.
+const REFUSED_HOLDS: Duration = Duration::from_secs(60);
 /// How long a list may take after the start.
 pub(super) const RELIST_LIMIT: Duration = Duration::from_secs(30);
 
@@ -29,18 +37,75 @@ impl Server {
         Listing { config: &self.config, approval, most: self.options.max_tools }
     }
 
-    /// Asks for the tools again; the old ones stay when there is no answer.
+    /// The tools may be others now. A server that changes them in a burst is asked once.
     pub(super) async fn relist(&self, live: Live) {
         live.peer.desk().cache.forget(&["tools/call"]);
         tokio::time::sleep(SETTLING).await;
-        match tokio::time::timeout(RELIST_LIMIT, self.listing().fetch(&live.peer, &live.session)).await {
-            Ok(Ok(tools)) => self.publish(&Live { tools: Arc::new(tools), ..live }),
-            Ok(Err(error)) => self.log.line(&format!("[lectern] tools not listed again: {error}")),
-            Err(_) => self.log.line("[lectern] tools not listed again: no answer"),
+        if let Some(tools) = self.asked(&live).await {
+            self.publish(&Live { tools: Arc::new(tools), ..live });
+        }
+        self.listed.notify_waiters();
+    }
+
+    /// The list is old, and nobody said that it changed. What is the same is no news.
+    pub(super) async fn refresh(&self, live: Live) {
+        match self.asked(&live).await {
+            Some(tools) if self.live().is_some_and(|now| now.tools.is_same(&tools)) => self.hold(tools.holds),
+            Some(tools) => {
+                live.peer.desk().cache.forget(&["tools/call"]);
+                self.publish(&Live { tools: Arc::new(tools), ..live });
+            }
+            None => {}
+        }
+        self.listed.notify_waiters();
+    }
+
+    /// Asks for the tools; the old ones stay when there is no answer.
+    async fn asked(&self, live: &Live) -> Option<Tools> {
+        let listing = self.listing();
+        let fetched = tokio::time::timeout(RELIST_LIMIT, listing.fetch(&live.peer, &live.session)).await;
+        let why = match fetched {
+            Ok(Ok(tools)) => return Some(tools),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        self.log.line(&format!("[lectern] tools not listed again: {why}"));
+        self.hold(live.tools.holds.map(|holds| holds.max(REFUSED_HOLDS)));
+        None
+    }
+
+    /// Waits for the tools as they are now, when those that are known have held for as long as the server said.
+    pub(super) async fn refreshed(&self) {
+        let Some(live) = self.live().filter(|live| !live.peer.is_closed()) else { return };
+        let listed = self.listed.notified();
+        tokio::pin!(listed);
+        listed.as_mut().enable();
+        if !self.take_due() {
+            return;
+        }
+        self.old.notify_one();
+        tokio::select! {
+            () = listed => {}
+            () = live.peer.closed() => {}
         }
     }
 
+    /// Whether the list has to be asked for again; says so once.
+    fn take_due(&self) -> bool {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = due.is_some_and(|due| due <= Instant::now());
+        if is_due {
+            *due = None;
+        }
+        is_due
+    }
+
+    fn hold(&self, holds: Option<Duration>) {
+        *self.due.lock().unwrap_or_else(PoisonError::into_inner) = holds.map(|holds| Instant::now() + holds);
+    }
+
     pub(super) fn publish(&self, live: &Live) {
+        self.hold(live.tools.holds);
         self.set_live(Some(live.clone()));
         for reason in &live.tools.dropped {
             self.log.line(&format!("[lectern] {reason}"));

@@ -22,6 +22,7 @@ use futures::future::{BoxFuture, FutureExt};
 use lectern_core::ServerId;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::auth::Browser;
 use crate::config::{HostOptions, ServerConfig};
@@ -71,6 +72,12 @@ pub(crate) struct Server {
     opening: OnceLock<Opening>,
     /// The user has seen some of the tools.
     seen: Notify,
+    /// The list of tools is older than it holds, and somebody wants it.
+    old: Notify,
+    /// The list was asked for again, with or without an answer.
+    listed: Notify,
+    /// When the list will be older than it holds.
+    due: Mutex<Option<Instant>>,
     task: OnceLock<AbortHandle>,
     /// Where the user signs in during the next start.
     visit: Mutex<Option<Arc<dyn Browser>>>,
@@ -158,6 +165,9 @@ impl Server {
             follower,
             opening: OnceLock::new(),
             seen: Notify::new(),
+            old: Notify::new(),
+            listed: Notify::new(),
+            due: Mutex::default(),
             task: OnceLock::new(),
             visit: Mutex::default(),
             refused_late: AtomicBool::new(false),
@@ -283,7 +293,7 @@ impl Server {
         live: Live,
         orders: &mut mpsc::UnboundedReceiver<Order>,
     ) -> Ended {
-        let ready = tokio::time::Instant::now();
+        let ready = Instant::now();
         let changes = listing::subscribe(live.peer.clone(), Arc::clone(&live.session), Arc::clone(&self.log));
         let mut relist: Option<BoxFuture<'_, ()>> = None;
         let mut again = false;
@@ -312,6 +322,10 @@ impl Server {
                     Some(_) => again = true,
                     None => relist = Some(self.relist(live.clone()).boxed()),
                 },
+                () = self.old.notified() => {
+                    // One that is on its way is new enough.
+                    relist.get_or_insert_with(|| self.refresh(live.clone()).boxed());
+                }
                 () = async { if let Some(relist) = &mut relist { relist.await } }, if relist.is_some() => {
                     relist = std::mem::take(&mut again).then(|| self.relist(live.clone()).boxed());
                 }

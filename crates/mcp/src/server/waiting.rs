@@ -73,10 +73,12 @@ impl Server {
         }
     }
 
-    /// Waits until it is not starting any more. A start that is tried again soon is not over.
+    /// Waits until it is not starting any more, and its tools are those of now. A start that is tried again soon is not
+    /// over.
     pub(crate) async fn settled(&self) {
         let mut watch = self.status.subscribe();
         let _ = watch.wait_for(|status| !status.state.is_starting()).await;
+        self.refreshed().await;
     }
 
     /// The running server, as soon as it runs. Starts nothing; never returns when it is not started again.
