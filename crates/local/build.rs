@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-const SOURCES: [&str; 4] = ["shim/chat.cpp", "shim/sampler.cpp", "shim/shim.h", "shim/format.hpp"];
+const SOURCES: [&str; 5] =
+    ["shim/ahead.cpp", "shim/chat.cpp", "shim/sampler.cpp", "shim/shim.h", "shim/format.hpp"];
 
 fn main() {
     for source in SOURCES {
@@ -17,6 +18,7 @@ fn main() {
     cc::Build::new()
         .cpp(true)
         .std("c++17")
+        .file("shim/ahead.cpp")
         .file("shim/chat.cpp")
         .file("shim/sampler.cpp")
         .include(llama.join("common"))

@@ -105,6 +105,7 @@ impl Model {
         MemoryPlan {
             context,
             draft: draft.map(|draft| draft.shape),
+            mtp: options.speed.mtp,
             kept: Some(CacheOptions::default().memory_bytes),
             keys: options.speed.keys.unwrap_or(usual.keys),
             values: options.speed.values.unwrap_or(usual.values),

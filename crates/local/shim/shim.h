@@ -47,6 +47,11 @@ char * lectern_sampler_sample(struct lectern_sampler * sampler, struct llama_con
                               llama_token * token);
 void lectern_sampler_free(struct lectern_sampler * sampler);
 
+// Keeps what each token of a batch is (only of those with logits, if `outputs_only`), for the layer that predicts further
+// tokens from it. The rows of the last batch follow each other; null when there are none.
+void lectern_keep_rows(struct llama_context * context, int32_t outputs_only);
+const float * lectern_rows(struct llama_context * context);
+
 #ifdef __cplusplus
 }
 #endif

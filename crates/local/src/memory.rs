@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::gguf::{ModelShape, ProjectorShape};
+use crate::gguf::{AheadLayer, ModelShape, ProjectorShape};
 use crate::speed::KvType;
 
 /// How a model is going to be run.
@@ -27,6 +27,8 @@ pub struct MemoryPlan {
     pub projector: Option<ProjectorShape>,
     /// The small model that guesses for it, if there is one.
     pub draft: Option<ModelShape>,
+    /// Whether the model guesses with a layer of its own.
+    pub mtp: bool,
     /// Bytes for conversations that had to leave the cache, when the need is to be that of a full store of them; else
     /// what one conversation takes is counted.
     pub kept: Option<u64>,
@@ -42,6 +44,7 @@ impl Default for MemoryPlan {
             values: KvType::F16,
             projector: None,
             draft: None,
+            mtp: false,
             kept: None,
         }
     }
@@ -79,6 +82,8 @@ const OF_MERGE: u64 = 100;
 const OF_TEXT: u64 = 32;
 /// What a tensor takes in tables, and in the graphs in which it is used.
 const OF_TENSOR: u64 = 12 << 10;
+/// The same where llama.cpp sets more room aside, for each time more; measured. The plan of a second context takes half.
+const OF_LARGE_PLAN: u64 = 8800;
 /// What the part that sees takes beside its weights: tables, and the plan of its computation; measured.
 const SIGHT: u64 = 4 << 20;
 /// How often an image is in memory while it is looked at, beside the buffers of the computation.
@@ -89,12 +94,15 @@ const CONTEXT_STEP: u64 = 256;
 /// Predicts what a model needs.
 pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
     let context = u64::from(plan.context).next_multiple_of(CONTEXT_STEP);
-    let mapped = shape.weight_bytes;
+    let (idle, idle_reordered) = if plan.mtp { (0, 0) } else { layers_ahead(shape) };
+    let mapped = shape.weight_bytes.saturating_sub(idle);
+    let reordered = shape.reordered_bytes.saturating_sub(idle_reordered);
     let sight = plan.projector.as_ref();
-    let weights = [mapped, shape.reordered_bytes, sight.map_or(0, |sight| sight.weight_bytes)];
+    let weights = [mapped, reordered, sight.map_or(0, |sight| sight.weight_bytes)];
     let weights = weights.into_iter().fold(0, u64::saturating_add);
     let kv = kv(shape, plan, context);
     let compute = compute(shape, plan, context).saturating_add(sight.map_or(0, looking));
+    let compute = compute.saturating_add(if plan.mtp { predicting(shape, plan, context) } else { 0 });
     // The file's header and its texts are in memory only until the cache is made.
     let texts = shape.words.saturating_add(shape.merges).saturating_mul(OF_TEXT);
     let loading = shape.file_bytes.saturating_sub(shape.weight_bytes).saturating_add(texts);
@@ -103,13 +111,33 @@ pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
         .saturating_add(shape.word_bytes)
         .saturating_add(shape.words.saturating_mul(OF_WORD))
         .saturating_add(shape.merges.saturating_mul(OF_MERGE))
-        .saturating_add(tensors.saturating_mul(OF_TENSOR))
+        .saturating_add(tensors.saturating_mul(of_tensor(shape, plan)))
         .saturating_add(if sight.is_some() { SIGHT } else { 0 })
         .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
     let kept = kept(shape, plan, kv);
     let draft = plan.draft.as_ref().map_or(0, |draft| beside(draft, plan));
     let total = [weights, kv, compute, other, kept, draft].into_iter().fold(0, u64::saturating_add);
     MemoryNeed { weights, mapped, kv, compute, other, kept, draft, total }
+}
+
+/// What a tensor takes beside its weights.
+fn of_tensor(shape: &ModelShape, plan: &MemoryPlan) -> u64 {
+    let second = if plan.mtp { (shape.more_plan + 1) * OF_LARGE_PLAN / 2 } else { 0 };
+    OF_TENSOR + shape.more_plan * OF_LARGE_PLAN + second
+}
+
+/// Weights of the layers that predict further tokens, and the part of them that is reordered. They are mapped from the
+/// file only where they are used.
+fn layers_ahead(shape: &ModelShape) -> (u64, u64) {
+    let sum = |of: fn(&AheadLayer) -> u64| shape.ahead.iter().map(of).fold(0, u64::saturating_add);
+    (sum(|layer| layer.weight_bytes), sum(|layer| layer.reordered_bytes))
+}
+
+/// The scratch memory of a layer that predicts further tokens: that of any layer, and what the model made of each token
+/// of a batch, three times (as it came, as it is kept, as it is read).
+fn predicting(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
+    let rows = shape.width.saturating_mul(12).saturating_mul(u64::from(plan.batch.max(1)));
+    compute(shape, plan, context).saturating_add(rows)
 }
 
 /// What is kept beside the cache when the store for it is full. States of recurrent layers are small and come in
@@ -134,13 +162,17 @@ fn beside(draft: &ModelShape, plan: &MemoryPlan) -> u64 {
 }
 
 fn kv(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
-    let keys = shape.attention.iter().map(|layer| layer.key).fold(0, u64::saturating_add);
-    let values = shape.attention.iter().map(|layer| layer.value).fold(0, u64::saturating_add);
+    let ahead = shape.ahead.iter().filter(|_| plan.mtp).map(|layer| &layer.attention);
+    let layers: Vec<_> = shape.attention.iter().chain(ahead).collect();
+    let keys = layers.iter().map(|layer| layer.key).fold(0, u64::saturating_add);
+    let values = layers.iter().map(|layer| layer.value).fold(0, u64::saturating_add);
     let bytes_of = |numbers: u64, kept: KvType| {
         numbers.div_ceil(32).saturating_mul(kept.bytes_of_32()).saturating_mul(context)
     };
     let cells = bytes_of(keys, plan.keys).saturating_add(bytes_of(values, plan.values));
-    let states = shape.state_bytes.saturating_mul(u64::from(plan.sequences.max(1)));
+    // To take guesses back, the states after each of them are kept.
+    let each = 1 + if plan.mtp { u64::from(crate::worker::OWN_GUESSES) } else { 0 };
+    let states = shape.state_bytes.saturating_mul(u64::from(plan.sequences.max(1))).saturating_mul(each);
     cells.saturating_add(states)
 }
 

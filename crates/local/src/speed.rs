@@ -216,24 +216,47 @@ pub enum SpeedError {
         /// The type that was asked for.
         kind: KvType,
     },
-    /// llama.cpp's helper for it serves one conversation only, and ours keeps several in one cache.
+    /// The file has no layer for it, or several, of which llama.cpp would use one after the other.
     #[error(
-        "guessing with the model's own layers (multi-token prediction) is not offered yet: switch `mtp` off"
+        "guessing with the model's own layers (multi-token prediction) needs one layer for it, and this file has {layers}: \
+         switch `mtp` off, or take a file that was made with that layer"
     )]
-    NoMtp,
+    LayersAhead {
+        /// Layers of the file that predict further tokens.
+        layers: usize,
+    },
+    /// llama.cpp knows the layer, but not how to compute it alone.
+    #[error(
+        "guessing with the model's own layers is not possible with `{architecture}` models: switch `mtp` off"
+    )]
+    NoPrediction {
+        /// The architecture.
+        architecture: String,
+    },
     /// Not a number of threads.
     #[error("a model needs at least one thread")]
     NoThreads,
 }
+
+/// Architectures whose layer llama.cpp computes by itself (`LLM_GRAPH_TYPE_DECODER_MTP` in its `src/models`), and whose
+/// cache is none of a special kind and can take guesses back (`llm_arch_supports_rs_rollback`).
+const PREDICTING: [&str; 9] = [
+    "bailingmoe3",
+    "cohere2moe",
+    "deepseek2",
+    "glm4moe",
+    "hy_v3",
+    "mimo2",
+    "nemotron_h_moe",
+    "qwen35",
+    "qwen35moe",
+];
 
 impl SpeedOptions {
     /// Whether these go together, for a model whose heads have so many numbers (0: not known).
     pub fn check(&self, head_of_keys: u32, head_of_values: u32) -> Result<(), SpeedError> {
         if self.threads == Some(0) || self.batch_threads == Some(0) {
             return Err(SpeedError::NoThreads);
-        }
-        if self.mtp {
-            return Err(SpeedError::NoMtp);
         }
         if let Some(values) = self.values
             && values.is_quantised()
@@ -250,6 +273,16 @@ impl SpeedOptions {
             }
         }
         Ok(())
+    }
+
+    /// Whether a model of this architecture, with so many layers that predict further tokens, can guess for itself.
+    pub fn check_ahead(&self, architecture: &str, layers: usize) -> Result<(), SpeedError> {
+        match layers {
+            _ if !self.mtp => Ok(()),
+            1 if PREDICTING.contains(&architecture) => Ok(()),
+            1 => Err(SpeedError::NoPrediction { architecture: architecture.to_owned() }),
+            layers => Err(SpeedError::LayersAhead { layers }),
+        }
     }
 
     /// Whether attention is computed in one piece: quantised values leave no choice.
@@ -287,6 +320,17 @@ mod tests {
         assert_eq!(asked.check(80, 80), Err(SpeedError::HeadsNotInBlocks { head: 80, kind: KvType::Q4_0 }));
         assert_eq!(asked.check(96, 80), Ok(()));
         assert_eq!(asked.check(0, 0), Ok(()), "what is not known is not refused");
+    }
+
+    #[test]
+    fn guessing_for_oneself_needs_one_layer_that_can_be_computed_alone() {
+        let asked = SpeedOptions { mtp: true, ..SpeedOptions::default() };
+        assert_eq!(asked.check_ahead("qwen35", 1), Ok(()));
+        assert_eq!(asked.check_ahead("qwen35", 0), Err(SpeedError::LayersAhead { layers: 0 }));
+        assert_eq!(asked.check_ahead("glm4moe", 3), Err(SpeedError::LayersAhead { layers: 3 }));
+        let architecture = "llama".to_owned();
+        assert_eq!(asked.check_ahead("llama", 1), Err(SpeedError::NoPrediction { architecture }));
+        assert_eq!(SpeedOptions::default().check_ahead("llama", 0), Ok(()));
     }
 
     #[test]

@@ -14,6 +14,6 @@ pub use broken::{Broken, Shape, broken};
 pub use file::{Array, File, Tensor, Value};
 pub use model::{CHATML, CHATML_TOOLS, Recipe, SPECIAL_TOKENS};
 pub use projector::{AROUND_IMAGES, Family, Lens};
-pub use proportions::{Architecture, Proportions, kind};
+pub use proportions::{Architecture, Predicts, Proportions, kind};
 pub use quoting::{QUOTED_WORDS, QuotingModel, Size};
 pub use scripted::scripted;

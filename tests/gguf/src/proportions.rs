@@ -19,6 +19,17 @@ pub enum Architecture {
     Hybrid,
     /// A state-space model without attention (Mamba).
     Recurrent,
+    /// Gated delta rules, attention in every third layer, and one more layer that predicts a further token (Qwen3.5).
+    Predicting,
+}
+
+/// What a layer that predicts a further token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predicts {
+    /// What the model says.
+    Rightly,
+    /// Something.
+    Anything,
 }
 
 /// Numbers of ggml's tensor types.
@@ -84,6 +95,34 @@ impl Proportions {
 
     /// The bytes of a file with random weights, which are 32-bit numbers.
     pub fn random(&self, seed: u64) -> Vec<u8> {
+        self.with_random_weights(seed).bytes()
+    }
+
+    /// A model that is sure of each token, whatever stood before the last one. Its layer that predicts a further token is as
+    /// sure: of the same, or of something else.
+    pub fn sure(&self, seed: u64, predicts: Predicts) -> Vec<u8> {
+        let mut file = self.with_random_weights(seed);
+        for tensor in &mut file.tensors {
+            let width = self.width as usize;
+            let says =
+                ["attn_output.", "ffn_down.", "ssm_out."].iter().any(|part| tensor.name.contains(part));
+            match predicts {
+                Predicts::Rightly if tensor.name == "output.weight" => scale(tensor, 16.0),
+                Predicts::Anything if tensor.name == "output.weight" => scale(tensor, 4.0),
+                Predicts::Rightly if says => tensor.data.fill(0.0),
+                Predicts::Rightly if tensor.name.contains("eh_proj") => {
+                    // The token passes, and what the model made of the one before does not.
+                    tensor.data = (0..2 * width * width)
+                        .map(|at| if at % (2 * width) == at / (2 * width) { 1.0 } else { 0.0 })
+                        .collect();
+                }
+                Predicts::Rightly | Predicts::Anything => {}
+            }
+        }
+        file.bytes()
+    }
+
+    fn with_random_weights(&self, seed: u64) -> File {
         let mut file = Self { kind: kind::F32, ..self.clone() }.file();
         let mut random = Random::seeded(seed);
         for tensor in &mut file.tensors {
@@ -95,7 +134,7 @@ impl Proportions {
                 tensor.data.iter_mut().for_each(|value| *value = -value.abs() - 0.1);
             }
         }
-        file.bytes()
+        file
     }
 
     /// Writes a file whose weights are all zero, and which takes no space on disk.
@@ -130,6 +169,7 @@ impl Proportions {
             Architecture::Llama | Architecture::Mixture => "llama",
             Architecture::Hybrid => "lfm2",
             Architecture::Recurrent => "mamba",
+            Architecture::Predicting => "qwen35",
         }
     }
 
@@ -138,6 +178,7 @@ impl Proportions {
             Architecture::Llama | Architecture::Mixture => true,
             Architecture::Hybrid => block % 3 == 1,
             Architecture::Recurrent => false,
+            Architecture::Predicting => block % 3 == 2 || block == self.blocks,
         }
     }
 
@@ -150,7 +191,7 @@ impl Proportions {
         let mut own = |key: &str, value: Value| out.push((format!("{}.{key}", self.name()), value));
         own("context_length", Value::U32(self.context));
         own("embedding_length", number(self.width));
-        own("block_count", number(self.blocks));
+        own("block_count", number(self.blocks + self.ahead()));
         own("feed_forward_length", number(self.hidden));
         own("attention.layer_norm_rms_epsilon", Value::F32(1e-5));
         match self.architecture {
@@ -160,6 +201,23 @@ impl Proportions {
                 own("ssm.inner_size", number(self.width * 2));
                 own("ssm.state_size", Value::U32(STATE as u32));
                 own("ssm.time_step_rank", number(self.width / 16));
+            }
+            Architecture::Predicting => {
+                own("attention.head_count", number(self.heads));
+                own("attention.head_count_kv", number(self.kv_heads));
+                own("rope.freq_base", Value::F32(10_000.0));
+                let quarter = (self.width / self.heads / 8) as i32;
+                own(
+                    "rope.dimension_sections",
+                    Value::Array(Array::I32(vec![2 * quarter, quarter, quarter, 0])),
+                );
+                own("full_attention_interval", Value::U32(3));
+                own("nextn_predict_layers", number(self.ahead()));
+                own("ssm.conv_kernel", Value::U32(4));
+                own("ssm.inner_size", number(self.width));
+                own("ssm.state_size", Value::U32(STATE as u32));
+                own("ssm.time_step_rank", number(self.width / STATE));
+                own("ssm.group_count", number(self.width / STATE / 2));
             }
             Architecture::Llama | Architecture::Mixture | Architecture::Hybrid => {
                 own("attention.head_count", number(self.heads));
@@ -178,17 +236,23 @@ impl Proportions {
                 own("expert_used_count", Value::U32(2));
             }
             Architecture::Hybrid => own("shortconv.l_cache", Value::U32(3)),
-            Architecture::Llama | Architecture::Recurrent => {}
+            Architecture::Llama | Architecture::Recurrent | Architecture::Predicting => {}
         }
         out
+    }
+
+    /// Layers that predict further tokens.
+    fn ahead(&self) -> u64 {
+        u64::from(self.architecture == Architecture::Predicting)
     }
 
     fn tensors(&self) -> Vec<Tensor> {
         let words = (256 + crate::SPECIAL_TOKENS.len() + self.more_words) as u64;
         let mut out = vec![self.tensor("token_embd.weight".to_owned(), vec![self.width, words])];
-        for block in 0..self.blocks {
+        for block in 0..self.blocks + self.ahead() {
             let parts = match self.architecture {
                 Architecture::Recurrent => self.state_space(),
+                Architecture::Predicting => self.delta_rule(block),
                 Architecture::Llama | Architecture::Mixture | Architecture::Hybrid => self.block(block),
             };
             out.extend(
@@ -197,7 +261,10 @@ impl Proportions {
         }
         let last_norm = match self.architecture {
             Architecture::Hybrid => "token_embd_norm.weight",
-            Architecture::Llama | Architecture::Mixture | Architecture::Recurrent => "output_norm.weight",
+            Architecture::Llama
+            | Architecture::Mixture
+            | Architecture::Recurrent
+            | Architecture::Predicting => "output_norm.weight",
         };
         out.push(self.tensor(last_norm.to_owned(), vec![self.width]));
         out.push(self.tensor("output.weight".to_owned(), vec![self.width, words]));
@@ -258,12 +325,60 @@ impl Proportions {
         ]
     }
 
+    fn delta_rule(&self, block: u64) -> Vec<(&'static str, Vec<u64>)> {
+        let (width, hidden, head) = (self.width, self.hidden, self.width / self.heads);
+        let mut out = vec![
+            ("attn_norm.weight", vec![width]),
+            ("post_attention_norm.weight", vec![width]),
+            ("ffn_gate.weight", vec![width, hidden]),
+            ("ffn_up.weight", vec![width, hidden]),
+            ("ffn_down.weight", vec![hidden, width]),
+        ];
+        if self.has_attention(block) {
+            out.extend([
+                // Queries and gates.
+                ("attn_q.weight", vec![width, 2 * width]),
+                ("attn_k.weight", vec![width, head * self.kv_heads]),
+                ("attn_v.weight", vec![width, head * self.kv_heads]),
+                ("attn_output.weight", vec![width, width]),
+                ("attn_q_norm.weight", vec![head]),
+                ("attn_k_norm.weight", vec![head]),
+            ]);
+        } else {
+            let heads = width / STATE;
+            // Half as many heads of queries and of keys as of values.
+            out.extend([
+                ("attn_qkv.weight", vec![width, 2 * width]),
+                ("attn_gate.weight", vec![width, width]),
+                ("ssm_conv1d.weight", vec![4, 2 * width]),
+                ("ssm_dt.bias", vec![heads]),
+                ("ssm_a", vec![heads]),
+                ("ssm_beta.weight", vec![width, heads]),
+                ("ssm_alpha.weight", vec![width, heads]),
+                ("ssm_norm.weight", vec![STATE]),
+                ("ssm_out.weight", vec![width, width]),
+            ]);
+        }
+        if block == self.blocks {
+            out.extend([
+                ("nextn.eh_proj.weight", vec![2 * width, width]),
+                ("nextn.enorm.weight", vec![width]),
+                ("nextn.hnorm.weight", vec![width]),
+            ]);
+        }
+        out
+    }
+
     /// Vectors, and matrices that are not multiplied by rows of whole blocks, stay 32-bit numbers.
     fn tensor(&self, name: String, shape: Vec<u64>) -> Tensor {
         let small = ["conv", "ssm_a", "ssm_dt", "ffn_gate_inp"].iter().any(|part| name.contains(part));
         let kind = if shape.len() < 2 || small { kind::F32 } else { self.kind };
         Tensor { name, shape, kind, data: Vec::new(), offset: None }
     }
+}
+
+fn scale(tensor: &mut Tensor, factor: f32) {
+    tensor.data.iter_mut().for_each(|value| *value *= factor);
 }
 
 const STATE: u64 = 16;

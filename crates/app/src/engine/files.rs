@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lectern_local::ModelFileInfo;
 use lectern_local::gguf::projectors_beside;
+use lectern_local::{ModelFileInfo, SpeedOptions};
 use serde_json::Value;
 
 use super::Engine;
@@ -57,10 +57,12 @@ impl Engine {
             checked.iter().find(|(key, _)| *key == wanted).and_then(|(_, value)| value.as_ref()?.as_str())
         };
         let (draft, projector) = (said(SettingKey::Draft), said(SettingKey::Projector));
-        if draft.is_none() && projector.is_none() {
+        let mtp = checked.contains(&(SettingKey::Mtp, Some(Value::Bool(true))));
+        if draft.is_none() && projector.is_none() && !mtp {
             return Ok(());
         }
         let info = self.path_of(model).and_then(|path| self.0.models.inspect(&path).ok());
+        info.as_ref().filter(|_| mtp).map_or(Ok(()), check_mtp)?;
         draft.map_or(Ok(()), |draft| self.check_draft(draft, info.as_ref()))?;
         projector.map_or(Ok(()), |said| check_projector(said, info.as_ref()))
     }
@@ -90,6 +92,14 @@ fn check_projector(said: &str, info: Option<&ModelFileInfo>) -> Result<(), Probl
         let said = format!("`{}` can't see with it: {error}", file_name(&info.path));
         Problem::new("bad_setting", said)
             .hint("Take the mmproj file that was made for this model, or `none`.")
+    })
+}
+
+fn check_mtp(info: &ModelFileInfo) -> Result<(), Problem> {
+    let asked = SpeedOptions { mtp: true, ..SpeedOptions::default() };
+    asked.check_ahead(&info.architecture, info.shape.ahead.len()).map_err(|error| {
+        Problem::new("bad_setting", format!("`{}`: {error}", file_name(&info.path)))
+            .hint("Files of some families come with and without that layer.")
     })
 }
 

@@ -11,7 +11,7 @@ const LONGEST_TEXT: u32 = 64 * 1024;
 
 impl SettingKey {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Preset,
         Self::Temperature,
         Self::TopP,
@@ -37,6 +37,7 @@ impl SettingKey {
         Self::Lookup,
         Self::Guesses,
         Self::Draft,
+        Self::Mtp,
         Self::Projector,
         Self::FlashAttention,
         Self::KvType,
@@ -85,7 +86,7 @@ impl SettingKey {
             Self::ThinkingBudget => whole(0.0, 1_000_000.0, 64.0),
             Self::Stop => SettingKind::Texts { max: 16 },
             Self::PinnedTools => SettingKind::Texts { max: 64 },
-            Self::Thinking | Self::Gate => SettingKind::Flag,
+            Self::Thinking | Self::Gate | Self::Mtp => SettingKind::Flag,
             Self::JsonSchema => SettingKind::Object,
             Self::Grammar | Self::System | Self::Template => SettingKind::Text { max_bytes: LONGEST_TEXT },
             Self::Tools => choice(&["always", "deciding", "last_user", "relevant", "off"]),
@@ -117,6 +118,7 @@ impl SettingKey {
             | Self::Lookup
             | Self::Guesses
             | Self::Draft
+            | Self::Mtp
             | Self::Projector
             | Self::FlashAttention
             | Self::KvType

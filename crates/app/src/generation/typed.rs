@@ -102,6 +102,7 @@ impl Effective {
                 lookup: self.read(SettingKey::Lookup).unwrap_or_default(),
                 guesses: self.read(SettingKey::Guesses),
                 draft: self.read(SettingKey::Draft),
+                mtp: self.read(SettingKey::Mtp).unwrap_or_default(),
                 keys: self.read(SettingKey::KvKeys).or(cache),
                 values: self.read(SettingKey::KvValues).or(cache),
                 flash_attention: self.read(SettingKey::FlashAttention).unwrap_or_default(),
@@ -111,7 +112,6 @@ impl Effective {
                 waiting: self.read(SettingKey::Waiting).unwrap_or_default(),
                 loading: self.read(SettingKey::Loading).unwrap_or_default(),
                 idle_unload: self.read(SettingKey::IdleMinutes).map(minutes),
-                ..SpeedOptions::default()
             },
             format: FormatOptions {
                 template: self.read(SettingKey::Template),

@@ -64,6 +64,8 @@ pub enum SettingKey {
     Guesses,
     /// A small model file of the same vocabulary that guesses the next tokens.
     Draft,
+    /// Guessing with the model's own layer for that (multi-token prediction).
+    Mtp,
     /// The file with which the model sees images, by its name beside the model or its path; `none` for none of them.
     Projector,
     /// Whether attention is computed in one piece.

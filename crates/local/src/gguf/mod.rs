@@ -17,4 +17,4 @@ pub use info::{DraftFault, ModelFileInfo, read_info};
 pub use projector::{ProjectorChoice, ProjectorInfo, projector_beside, projectors_beside, read_projector};
 pub use projector_shape::ProjectorShape;
 pub use read::{Array, Header, TensorInfo, Value};
-pub use shape::{AttentionLayer, ModelShape};
+pub use shape::{AheadLayer, AttentionLayer, ModelShape};

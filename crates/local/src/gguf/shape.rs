@@ -35,6 +35,21 @@ pub struct ModelShape {
     pub merges: u64,
     /// Tensors.
     pub tensors: u64,
+    /// How many times the usual room llama.cpp sets aside for the plan of a computation, less one.
+    pub more_plan: u64,
+    /// Layers that predict further tokens (multi-token prediction); without a setting they are not loaded.
+    pub ahead: Vec<AheadLayer>,
+}
+
+/// A layer that predicts a further token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AheadLayer {
+    /// What it keeps of each token.
+    pub attention: AttentionLayer,
+    /// Bytes of its weights.
+    pub weight_bytes: u64,
+    /// Bytes of weights that the processor's kernels want in another order.
+    pub reordered_bytes: u64,
 }
 
 /// What one layer keeps of one token.
@@ -78,6 +93,8 @@ impl ModelShape {
             word_bytes,
             merges,
             tensors: header.tensors.len() as u64,
+            more_plan: reader.more_plan(),
+            ahead: reader.ahead(),
         }
     }
 }
@@ -131,6 +148,32 @@ impl<'header> ShapeReader<'header> {
             (_, shared) => blocks.saturating_sub(shared).saturating_sub(self.number("nextn_predict_layers")),
         };
         self.blocks.range(..own).filter_map(|(layer, parts)| self.attention_of(*layer, parts)).collect()
+    }
+
+    /// llama.cpp: `llama_context::graph_max_nodes`, 8 nodes for each tensor as a rule.
+    fn more_plan(&self) -> u64 {
+        match self.architecture {
+            "kimi-k3" | "glm5-next" | "hrm_text" => 7,
+            "qwen3next" | "kimi-linear" | "bailingmoe3" | "qwen35" | "qwen35moe" | "qwen4exp"
+            | "deepseek4" | "nanbeige" | "minimax-01" | "minimax-m3" | "hy_v4" => 3,
+            _ => 0,
+        }
+    }
+
+    /// Layers that predict further tokens: those with the matrix that joins a token with what was made of the one before.
+    fn ahead(&self) -> Vec<AheadLayer> {
+        let joins = self.blocks.iter().filter(|(_, parts)| parts.contains_key("nextn.eh_proj.weight"));
+        let layer = |(layer, parts): (&u64, &BTreeMap<&str, &TensorInfo>)| {
+            let sum = |tensors: &mut dyn Iterator<Item = &&TensorInfo>| {
+                tensors.map(|tensor| tensor.bytes).fold(0, u64::saturating_add)
+            };
+            AheadLayer {
+                attention: self.attention_of(*layer, parts).unwrap_or_default(),
+                weight_bytes: sum(&mut parts.values()),
+                reordered_bytes: sum(&mut parts.values().filter(|tensor| is_reordered(tensor))),
+            }
+        };
+        joins.map(layer).collect()
     }
 
     fn attention_of(&self, layer: u64, parts: &BTreeMap<&str, &TensorInfo>) -> Option<AttentionLayer> {

@@ -12,7 +12,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_sys_2 as sys;
 
-use super::{NativeError, raw};
+use super::{NativeError, ffi, raw};
 use crate::speed::{FlashAttention, KvType};
 pub(crate) use state::Part;
 pub(crate) use tile::Tile;
@@ -38,6 +38,20 @@ pub(crate) struct ContextOptions {
     pub(crate) flash_attention: FlashAttention,
     /// How the kernels divide a batch.
     pub(crate) tile: Tile,
+    /// What is computed.
+    pub(crate) purpose: Purpose,
+    /// The last so many tokens of a sequence can be taken back also where there are recurrent layers, as far as llama.cpp
+    /// can do that with this kind of model. Each costs one more state of every sequence.
+    pub(crate) rollback: u32,
+}
+
+/// What a context computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The model.
+    Text,
+    /// Only its layer that predicts one token more.
+    Prediction,
 }
 
 /// Why tokens were not evaluated.
@@ -109,6 +123,11 @@ impl<'model> Context<'model> {
         };
         // The sequences share one cache, so that one conversation may use all of it.
         params.kv_unified = true;
+        params.n_rs_seq = options.rollback;
+        params.ctx_type = match options.purpose {
+            Purpose::Text => sys::LLAMA_CONTEXT_TYPE_DEFAULT,
+            Purpose::Prediction => sys::LLAMA_CONTEXT_TYPE_MTP,
+        };
         params.swa_full = true;
         params.no_perf = true;
         params.abort_callback = Some(is_set);
@@ -128,6 +147,27 @@ impl<'model> Context<'model> {
     pub(crate) fn size(&self) -> u32 {
         // SAFETY: the handle is alive.
         unsafe { sys::llama_n_ctx_seq(self.handle.as_ptr()) }
+    }
+
+    /// Tokens at the end of a sequence that can be taken back where there are recurrent layers; 0 without these.
+    pub(crate) fn rollback(&self) -> usize {
+        // SAFETY: the handle is alive.
+        unsafe { sys::llama_n_rs_seq(self.handle.as_ptr()) as usize }
+    }
+
+    /// Keeps from now on what each token of a batch is after the last layer.
+    pub(crate) fn keep_rows(&mut self) {
+        // SAFETY: the handle is alive.
+        unsafe { ffi::lectern_keep_rows(self.handle.as_ptr(), 0) }
+    }
+
+    /// That of the first tokens of the last batch, so many numbers for each; empty when it was not kept.
+    pub(crate) fn rows(&mut self, tokens: usize, width: usize) -> &[f32] {
+        // SAFETY: llama.cpp keeps a row for each token of the batch, and the batch had at least so many.
+        unsafe {
+            let rows = ffi::lectern_rows(self.handle.as_ptr());
+            if rows.is_null() { &[] } else { std::slice::from_raw_parts(rows, tokens * width) }
+        }
     }
 
     /// Evaluates tokens of a sequence from a position on, as many as one batch holds.
@@ -183,15 +223,20 @@ impl<'model> Context<'model> {
         } else if filling > 0 && code == 1 {
             code = self.submit(end);
         }
-        match code {
-            0 => {
-                self.logits = logits;
-                Ok(())
-            }
-            1 => Err(DecodeError::Full),
-            2 => Err(DecodeError::Aborted),
-            code => Err(DecodeError::Failed(code)),
-        }
+        done(code)?;
+        self.logits = logits;
+        Ok(())
+    }
+
+    /// Lets someone else evaluate a batch, the last token of which asks for logits; what llama.cpp says of it.
+    pub(super) fn submitted(
+        &mut self,
+        submit: impl FnOnce(*mut sys::llama_context) -> i32,
+    ) -> Result<(), DecodeError> {
+        self.logits = Logits::None;
+        done(submit(self.handle.as_ptr()))?;
+        self.logits = Logits::Last;
+        Ok(())
     }
 
     /// Evaluates the first tokens of the batch; what llama.cpp says of it.
@@ -270,6 +315,16 @@ impl Drop for Context<'_> {
             sys::llama_batch_free(self.batch);
             sys::llama_free(self.handle.as_ptr());
         }
+    }
+}
+
+/// What the codes of `llama_decode` mean (llama.h).
+fn done(code: i32) -> Result<(), DecodeError> {
+    match code {
+        0 => Ok(()),
+        1 => Err(DecodeError::Full),
+        2 => Err(DecodeError::Aborted),
+        code => Err(DecodeError::Failed(code)),
     }
 }
 

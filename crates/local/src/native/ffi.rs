@@ -57,6 +57,8 @@ unsafe extern "C" {
         token: *mut llama_token,
     ) -> *mut c_char;
     pub(super) fn lectern_sampler_free(sampler: *mut Sampler);
+    pub(super) fn lectern_keep_rows(context: *mut llama_context, outputs_only: i32);
+    pub(super) fn lectern_rows(context: *mut llama_context) -> *const f32;
 }
 
 /// Takes over a text that the shim returned.

@@ -11,6 +11,7 @@ mod ffi;
 #[cfg(feature = "portable-cpu")]
 mod library;
 mod log;
+mod predictor;
 mod sampler;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -20,10 +21,11 @@ mod sight;
 #[cfg(not(feature = "vision"))]
 pub(crate) use blind::{Piece, Pixels, Seen, Sight, SightOptions};
 pub(crate) use chat::{Applied, Format, ParsedCall, ParsedMessage, Templates};
-pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Row, Tile};
+pub(crate) use context::{Context, ContextOptions, DecodeError, Part, Purpose, Row, Tile};
 #[cfg(feature = "portable-cpu")]
 pub(crate) use library::{load_library, score_of};
 pub(crate) use log::{capture_log, recent_log};
+pub(crate) use predictor::Predictor;
 pub(crate) use sampler::{Sampler, SamplerOptions};
 #[cfg(feature = "vision")]
 pub(crate) use sight::{Piece, Pixels, Seen, Sight, SightOptions};

@@ -16,29 +16,55 @@ use crate::protocol::WorkerError;
 impl Session<'_> {
     /// Where the next tokens of this slot may be found; none when this model cannot take a guess back.
     pub(super) fn guesses(&mut self, index: usize) -> Option<Guesses> {
-        if !self.pace.may_guess() || self.model.is_recurrent() || self.model.is_hybrid() {
+        if !self.pace.may_guess() || self.most_guesses() == 0 {
             return None;
         }
         self.pace.begin();
         Some(Guesses::of(&self.slots[index].tokens))
     }
 
-    /// What the small model guesses, where the conversation gives nothing.
+    /// Guesses that can be taken back after they were evaluated.
+    pub(super) fn most_guesses(&self) -> usize {
+        if self.rewinds() { usize::MAX } else { self.context.rollback() }
+    }
+
+    /// What the model's own layer for it or the small model guesses, where the conversation gives nothing.
     pub(super) fn drafted(
         &mut self,
         index: usize,
         found: &[LlamaToken],
         room: usize,
     ) -> Option<Vec<LlamaToken>> {
-        if !found.is_empty() || !self.rewinds() {
-            return None;
-        }
         let tokens = &self.slots[index].tokens;
-        if tokens.iter().any(|token| is_cell(*token)) {
-            // It sees nothing.
+        // Neither sees an image.
+        if !found.is_empty() || self.most_guesses() == 0 || tokens.iter().any(|token| is_cell(*token)) {
             return None;
         }
-        self.draft.as_mut().map(|draft| draft.next(tokens, room)).filter(|guesses| !guesses.is_empty())
+        let guesses = match (&mut self.own, &mut self.draft) {
+            (Some(own), _) => own.next(tokens, room),
+            (None, Some(draft)) => draft.next(tokens, room),
+            (None, None) => Vec::new(),
+        };
+        Some(guesses).filter(|guesses| !guesses.is_empty())
+    }
+
+    /// So many guesses of that kind were right.
+    pub(super) fn judge(&mut self, guessed: usize, right: usize) {
+        match (&mut self.own, &mut self.draft) {
+            (Some(own), _) => own.judge(guessed, right),
+            (None, Some(draft)) => draft.judge(guessed, right),
+            (None, None) => {}
+        }
+    }
+
+    /// Tells the model's own layer for guesses what was evaluated in a slot, behind so many tokens.
+    pub(super) fn tell_own(&mut self, index: usize, start: usize, batch: &[LlamaToken]) {
+        let Some(own) = self.own.as_mut().filter(|_| index != self.slots.side()) else { return };
+        let before = &self.slots[index].tokens[..start];
+        if before.iter().chain(batch).any(|token| is_cell(*token)) {
+            return own.forget();
+        }
+        own.saw(before, batch, self.context.rows(batch.len(), own.width()));
     }
 
     /// Evaluates the last token of a slot and guesses. None when it was cancelled.
@@ -48,6 +74,12 @@ impl Session<'_> {
         guesses: Vec<LlamaToken>,
     ) -> Result<Option<Batch>, WorkerError> {
         self.drop_guesses(index);
+        while self.slots[index].cached + 1 < self.slots[index].tokens.len() {
+            // Guesses could not be taken back by themselves.
+            if !self.step_to(index, self.slots[index].tokens.len() - 1)? {
+                return Ok(None);
+            }
+        }
         let room = (self.context_size() as usize).saturating_sub(self.slots[index].tokens.len());
         if guesses.is_empty() || guesses.len() > room {
             return Ok(self.step(index)?.then(Batch::default));
@@ -61,6 +93,7 @@ impl Session<'_> {
         match self.context.decode_each(sequence(index), place, &tokens) {
             Ok(()) => {
                 self.pace.took(tokens.len(), began.elapsed());
+                self.tell_own(index, start, &tokens);
                 self.slots[index].cached += 1;
                 Ok(Some(Batch::of(guesses)))
             }
@@ -80,7 +113,10 @@ impl Session<'_> {
     pub(super) fn drop_guesses(&mut self, index: usize) {
         if std::mem::take(&mut self.unsure) {
             let cached = self.slots[index].cached;
-            self.undo(index, cached);
+            let place = position(&self.slots[index].tokens[..cached]);
+            if !self.context.forget_from(sequence(index), place) {
+                self.undo(index, cached);
+            }
         }
     }
 }

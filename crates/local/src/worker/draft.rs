@@ -12,18 +12,12 @@ use llama_cpp_2::token::LlamaToken;
 use super::loading::{load_file, with_log};
 use super::session::CHUNK;
 use super::threads::Threads;
-use crate::native::{Context, ContextOptions, Row, Tile};
+use super::trust::{Trust, likeliest};
+use crate::native::{Context, ContextOptions, Purpose, Row, Tile};
 use crate::protocol::{Load, WorkerError};
 
 /// Tokens that are guessed at once.
 const GUESSES: usize = 6;
-/// It guesses on as long as it is so sure of a token.
-const SURE: f32 = 0.5;
-/// Of its last guesses so many have to be right, or it pauses.
-const WORTH: f32 = 0.35;
-/// Tokens of a pause.
-const PAUSE: u32 = 24;
-const NEWEST: f32 = 0.08;
 
 /// The small model with its cache.
 pub(super) struct Draft<'model> {
@@ -31,8 +25,7 @@ pub(super) struct Draft<'model> {
     words: usize,
     /// What its cache holds.
     cached: Vec<LlamaToken>,
-    right: f32,
-    pause: u32,
+    trust: Trust,
 }
 
 /// Loads the file of the settings, when there is one, and sees that it fits the large model.
@@ -93,24 +86,25 @@ impl<'model> Draft<'model> {
             values: None,
             flash_attention: load.speed.flash_attention,
             tile: Tile::None,
+            purpose: Purpose::Text,
+            rollback: 0,
         };
         let context = Context::new(model, options, abort)
             .map_err(|error| WorkerError::Load { reason: with_log(&error.to_string()) })?;
         let words = usize::try_from(model.n_vocab()).unwrap_or(0);
-        Ok(Self { context, words, cached: Vec::new(), right: 1.0, pause: 0 })
+        Ok(Self { context, words, cached: Vec::new(), trust: Trust::new() })
     }
 
     /// What follows this text as the small model sees it; nothing while it pauses, or is not sure.
     pub(super) fn next(&mut self, text: &[LlamaToken], room: usize) -> Vec<LlamaToken> {
-        if self.pause > 0 {
-            self.pause -= 1;
+        if self.trust.pauses() {
             return Vec::new();
         }
         let mut out = Vec::new();
         // What goes wrong here (no room, a stop) costs a guess.
         if self.read(text) {
             while out.len() < room.min(GUESSES) {
-                let Some(token) = self.likeliest() else { break };
+                let Some(token) = likeliest(self.context.logits_mut(Row::Last, self.words)) else { break };
                 out.push(token);
                 if self.context.decode(0, self.cached.len(), &[token]).is_err() {
                     self.forget_from(self.cached.len());
@@ -124,14 +118,7 @@ impl<'model> Draft<'model> {
 
     /// So many of its guesses were right.
     pub(super) fn judge(&mut self, guessed: usize, right: usize) {
-        for guess in 0..guessed.min(right + 1) {
-            self.right += (f32::from(u8::from(guess < right)) - self.right) * NEWEST;
-        }
-        if self.right < WORTH {
-            self.pause = PAUSE;
-            // One more try after the pause.
-            self.right = WORTH + NEWEST;
-        }
+        self.trust.judge(guessed, right);
     }
 
     fn read(&mut self, text: &[LlamaToken]) -> bool {
@@ -154,13 +141,5 @@ impl<'model> Draft<'model> {
             self.context.forget(0);
         }
         self.cached.truncate(kept);
-    }
-
-    /// The likeliest next token, if the model is sure of it.
-    fn likeliest(&mut self) -> Option<LlamaToken> {
-        let logits = self.context.logits_mut(Row::Last, self.words);
-        let (best, top) = logits.iter().copied().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let all: f32 = logits.iter().map(|logit| (logit - top).exp()).sum();
-        (1.0 / all >= SURE).then(|| LlamaToken(i32::try_from(best).unwrap_or(0)))
     }
 }

@@ -77,7 +77,7 @@ fn into_memory(load: &Load) -> LlamaModelParams {
 
 /// How the model comes into memory, and which layers go to a graphics processor.
 fn params_of(load: &Load, backend: &LlamaBackend) -> (LlamaModelParams, Vec<String>) {
-    let params = into_memory(load);
+    let params = into_memory(load).with_load_mtp(load.speed.mtp);
     let offloads = backend.supports_gpu_offload();
     match load.speed.gpu_layers {
         Some(layers) => {

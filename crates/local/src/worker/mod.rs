@@ -21,6 +21,7 @@ mod keep;
 mod loading;
 mod measure;
 mod output;
+mod own;
 mod pauses;
 mod pieces;
 mod placed;
@@ -40,6 +41,7 @@ mod switches;
 mod text;
 mod threads;
 mod told;
+mod trust;
 mod verbatim;
 mod writer;
 
@@ -59,6 +61,7 @@ pub(crate) use calls::writing;
 use draft::{Draft, load_draft};
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
+pub(crate) use own::GUESSES as OWN_GUESSES;
 use session::Session;
 pub(crate) use session::{BATCH, CHUNK, SEQUENCES};
 pub(crate) use sight::WHOLE_IMAGE;
@@ -117,7 +120,7 @@ fn run_model(
             return requests.recv().ok();
         }
     };
-    if let Err(error) = session::check(&model, &load.speed) {
+    if let Err(error) = session::check(&model, load) {
         output.send(&Event::Failed { job: load.job, error });
         return requests.recv().ok();
     }

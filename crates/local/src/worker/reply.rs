@@ -112,6 +112,7 @@ impl Reply<'_, '_> {
 
     /// Evaluates the newest token, and with it what may follow. None when it was cancelled.
     fn next_batch(&mut self, room: usize) -> Result<Option<Batch>, WorkerError> {
+        let room = room.min(self.session.most_guesses());
         let next = match &self.guesses {
             Some(guesses) => guesses.next(self.session.pace.worth(guesses.matched(), room)),
             None => Vec::new(),
@@ -125,8 +126,8 @@ impl Reply<'_, '_> {
     }
 
     fn judge(&mut self, batch: &Batch) {
-        if let Some(draft) = self.session.draft.as_mut().filter(|_| batch.drafted) {
-            draft.judge(batch.guesses.len(), batch.right);
+        if batch.drafted {
+            self.session.judge(batch.guesses.len(), batch.right);
         }
     }
 
@@ -229,7 +230,7 @@ pub(super) struct Batch {
     guesses: Vec<LlamaToken>,
     /// Guesses that were right so far.
     right: usize,
-    /// Whether the small model made them.
+    /// Whether a model made them.
     drafted: bool,
 }
 

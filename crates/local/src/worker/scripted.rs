@@ -23,7 +23,7 @@ mod pythonic;
 mod thinking;
 mod triggers;
 
-static BACKEND: LazyLock<LlamaBackend> = LazyLock::new(|| {
+pub(super) static BACKEND: LazyLock<LlamaBackend> = LazyLock::new(|| {
     let backend = LlamaBackend::init().unwrap();
     // What it says is no part of what a test prints.
     crate::native::capture_log();

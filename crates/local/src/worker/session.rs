@@ -17,6 +17,7 @@ use super::guess::Pace;
 use super::images::Images;
 use super::keep::Keep;
 use super::output::{Abort, Output};
+use super::own::{self, Own};
 use super::pieces::PieceStream;
 use super::prompt::{Force, Prompt, Renderer};
 use super::reply::{Reply, Written};
@@ -27,10 +28,9 @@ use super::text::TextStream;
 use super::threads::Threads;
 use super::verbatim::{Verbatim, Vocabulary};
 use crate::gguf::read_info;
-use crate::native::{Context, ContextOptions, DecodeError, NativeError, Row, Sampler, Sight, Tile};
+use crate::native::{Context, ContextOptions, DecodeError, NativeError, Purpose, Row, Sampler, Sight, Tile};
 use crate::parse::names;
 use crate::protocol::{Done, Event, Finish, Generate, Load, Misbehaviour, WorkerError, WorkerUsage};
-use crate::speed::SpeedOptions;
 
 /// Tokens of a long prompt that are evaluated at once, after which its progress is told.
 pub(crate) const CHUNK: u32 = 64;
@@ -57,6 +57,8 @@ pub(super) struct Session<'model> {
     pub(super) pace: Pace,
     /// A small model that guesses too.
     pub(super) draft: Option<Draft<'model>>,
+    /// The model's own layer that guesses; it comes before the small model.
+    pub(super) own: Option<Own<'model>>,
     /// Whether the cache may hold guesses beyond what its slot counts.
     pub(super) unsure: bool,
     /// There when the model asks to be held to what it has read.
@@ -87,9 +89,17 @@ impl<'model> Session<'model> {
             values: load.speed.values,
             flash_attention: load.speed.attention(),
             tile: tile_of(model, &load.path),
+            purpose: Purpose::Text,
+            rollback: if load.speed.mtp { own::GUESSES } else { 0 },
         };
         let renderer = Renderer::new(model, load.format.template.as_deref(), Images::new(sight))?;
-        let context = Context::new(model, options, abort.flag())?;
+        let mut context = Context::new(model, options, abort.flag())?;
+        let own = if load.speed.mtp {
+            context.keep_rows();
+            Some(Own::new(model, options, abort.flag())?)
+        } else {
+            None
+        };
         let keep = Keep::new(load, &renderer.templates.source, model.n_vocab(), context.size(), output);
         Ok(Self {
             model,
@@ -102,6 +112,7 @@ impl<'model> Session<'model> {
             abort,
             pace: Pace::new(load.speed.lookup, load.speed.guesses),
             draft: None,
+            own,
             unsure: false,
             vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,
@@ -253,7 +264,7 @@ impl<'model> Session<'model> {
     }
 
     /// The same, but no farther than to this token.
-    fn step_to(&mut self, index: usize, most: usize) -> Result<bool, WorkerError> {
+    pub(super) fn step_to(&mut self, index: usize, most: usize) -> Result<bool, WorkerError> {
         loop {
             if self.abort.is_set() {
                 return Ok(false);
@@ -273,6 +284,10 @@ impl<'model> Session<'model> {
             match self.context.decode(sequence(index), place, &slot.tokens[start..end]) {
                 Ok(()) => {
                     self.pace.took(end - start, began.elapsed());
+                    if self.own.is_some() {
+                        let batch = self.slots[index].tokens[start..end].to_vec();
+                        self.tell_own(index, start, &batch);
+                    }
                     self.slots[index].cached = end;
                     return Ok(true);
                 }
@@ -344,7 +359,8 @@ fn tile_of(model: &LlamaModel, path: &Path) -> Tile {
 }
 
 /// Refuses settings of the cache that this model cannot have, before llama.cpp does so without a reason.
-pub(super) fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), WorkerError> {
+pub(super) fn check(model: &LlamaModel, load: &Load) -> Result<(), WorkerError> {
+    let speed = &load.speed;
     let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
     let width = u32::try_from(model.n_embd()).unwrap_or(0);
     let usual = width.checked_div(model.n_head()).unwrap_or(0);
@@ -353,6 +369,11 @@ pub(super) fn check(model: &LlamaModel, speed: &SpeedOptions) -> Result<(), Work
         length.ok().and_then(|length| length.parse().ok()).unwrap_or(usual)
     };
     let checked = speed.check(head("key"), head("value"));
+    let checked = checked.and_then(|()| {
+        // A file may say that it has the layer and lack its weights.
+        let layers = read_info(&load.path).map_or(0, |info| info.shape.ahead.len());
+        speed.check_ahead(&architecture, layers)
+    });
     checked.map_err(|error| WorkerError::Refused { reason: error.to_string() })
 }
 

@@ -23,10 +23,11 @@ fn peak_of(process: u32) -> u64 {
 }
 
 /// Predicted and real memory of a model that answers with a prompt of many batches.
-async fn both(path: &Path, context: u32) -> (MemoryNeed, u64) {
-    let plan = MemoryPlan { context, ..MemoryPlan::default() };
+async fn both(path: &Path, context: u32, mtp: bool) -> (MemoryNeed, u64) {
+    let plan = MemoryPlan { context, mtp, ..MemoryPlan::default() };
     let need = predict(&read_info(path).unwrap().shape, &plan);
-    let options = LocalOptions { context: Some(context), ..LocalOptions::default() };
+    let speed = SpeedOptions { mtp, ..SpeedOptions::default() };
+    let options = LocalOptions { context: Some(context), speed, ..LocalOptions::default() };
     let model = open(path, options, worker()).await;
     let ask_for = ChatRequest {
         sampling: Sampling { max_tokens: Some(4), ..Sampling::default() },
@@ -49,6 +50,7 @@ fn shapes() -> Vec<(&'static str, Proportions, u32)> {
         ..Proportions::tiny(Architecture::Llama)
     };
     let of = |architecture, kind| Proportions { architecture, kind, ..base.clone() };
+    let deep = Proportions { blocks: 48, ..of(Architecture::Predicting, kind::Q4_0) };
     vec![
         ("tiny", Proportions::tiny(Architecture::Llama), 4096),
         ("f16", of(Architecture::Llama, kind::F16), 4096),
@@ -63,6 +65,10 @@ fn shapes() -> Vec<(&'static str, Proportions, u32)> {
         ("mixture", of(Architecture::Mixture, kind::Q8_0), 4096),
         ("hybrid", of(Architecture::Hybrid, kind::F16), 8192),
         ("recurrent", of(Architecture::Recurrent, kind::F16), 4096),
+        ("with a layer ahead", of(Architecture::Predicting, kind::Q8_0), 8192),
+        ("with a layer ahead, guessing", of(Architecture::Predicting, kind::Q8_0), 8192),
+        ("with a layer ahead, deep", deep.clone(), 2048),
+        ("with a layer ahead, deep, guessing", deep, 2048),
     ]
 }
 
@@ -91,7 +97,7 @@ async fn memory_is_predicted_within_a_tenth() {
     let mut wrong = Vec::new();
     for (name, shape, context) in shapes() {
         shape.write_hollow(&path).unwrap();
-        let (need, real) = both(&path, context).await;
+        let (need, real) = both(&path, context, name.ends_with("guessing")).await;
         let (line, near) = compared(name, need, real);
         println!("FIGURE memory of {line}");
         if !near {

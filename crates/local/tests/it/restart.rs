@@ -248,7 +248,7 @@ async fn what_leaves_a_full_cache_comes_back() {
 
 #[tokio::test]
 async fn models_that_cannot_forget_go_back_to_copies() {
-    for architecture in [Architecture::Hybrid, Architecture::Recurrent] {
+    for architecture in [Architecture::Hybrid, Architecture::Recurrent, Architecture::Predicting] {
         let keep = tempfile::tempdir().unwrap();
         let path = keep.path().join("random.gguf");
         std::fs::write(&path, Proportions::tiny(architecture).random(5)).unwrap();

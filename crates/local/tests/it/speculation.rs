@@ -14,13 +14,13 @@ async fn fixture(seed: u64, lookup: Lookup) -> Fixture {
 }
 
 /// What the user sees of a reply.
-fn shown(reply: &Reply) -> (String, Vec<(String, String)>, Option<lectern_core::FinishReason>, u32) {
+pub fn shown(reply: &Reply) -> (String, Vec<(String, String)>, Option<lectern_core::FinishReason>, u32) {
     assert_eq!(reply.error, None);
     let calls = reply.calls.iter().map(|(_, name, arguments)| (name.0.clone(), arguments.clone()));
     (reply.text.clone(), calls.collect(), reply.finish, reply.usage.generated_tokens)
 }
 
-fn in_every_way(seed: u32) -> Vec<ChatRequest> {
+pub fn in_every_way(seed: u32) -> Vec<ChatRequest> {
     let repeating = "the cat sat on the mat and the cat sat on the hat. ".repeat(6);
     let with = |sampling: Sampling| ChatRequest {
         sampling: Sampling { seed: Some(seed), max_tokens: Some(120), ..sampling },

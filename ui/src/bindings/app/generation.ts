@@ -69,7 +69,7 @@ settings: Partial<Record<SettingKey, unknown>>, };
 /**
  * One thing that can be set. The names are those of the settings file and of `lectern models set`.
  */
-export type SettingKey = "preset" | "temperature" | "top_p" | "top_k" | "min_p" | "repeat_penalty" | "frequency_penalty" | "presence_penalty" | "seed" | "max_tokens" | "stop" | "thinking" | "thinking_budget" | "json_schema" | "grammar" | "system" | "tools" | "relevant_tools" | "gate" | "pinned_tools" | "tool_mode" | "context_length" | "lookup" | "guesses" | "draft" | "projector" | "flash_attention" | "kv_type" | "kv_keys" | "kv_values" | "gpu_layers" | "threads" | "batch_threads" | "waiting" | "loading" | "idle_minutes" | "template" | "call_form";
+export type SettingKey = "preset" | "temperature" | "top_p" | "top_k" | "min_p" | "repeat_penalty" | "frequency_penalty" | "presence_penalty" | "seed" | "max_tokens" | "stop" | "thinking" | "thinking_budget" | "json_schema" | "grammar" | "system" | "tools" | "relevant_tools" | "gate" | "pinned_tools" | "tool_mode" | "context_length" | "lookup" | "guesses" | "draft" | "mtp" | "projector" | "flash_attention" | "kv_type" | "kv_keys" | "kv_values" | "gpu_layers" | "threads" | "batch_threads" | "waiting" | "loading" | "idle_minutes" | "template" | "call_form";
 
 /**
  * What a setting may be.

@@ -52,6 +52,7 @@ const RULES: readonly Rule[] = [
   { key: "tool_mode", kind: choice("native", "prompted", "off"), usual: "native" },
   { key: "context_length", kind: number(512, 1_048_576, 512, true), usual: 8192, alone: true, reloads: true },
   { key: "draft", kind: { type: "text", max_bytes: 4096 }, usual: null, alone: true, reloads: true },
+  { key: "mtp", kind: { type: "flag" }, usual: false, alone: true, reloads: true },
   { key: "projector", kind: { type: "text", max_bytes: 4096 }, usual: null, alone: true, reloads: true },
   { key: "kv_type" as SettingKey, kind: choice("f16", "q8_0", "q4_0"), usual: "f16", alone: true, reloads: true },
 ];

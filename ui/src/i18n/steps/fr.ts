@@ -92,6 +92,7 @@ export const fr: Record<keyof typeof en, string> = {
   "setting.kv_keys": "Précision des clés",
   "setting.kv_values": "Précision des valeurs",
   "setting.loading": "Le fichier en mémoire",
+  "setting.mtp": "Deviner avec sa propre couche",
   "setting.projector": "Vision",
   "setting.flash_attention": "Flash attention",
   "setting.frequency_penalty": "Pénalité de fréquence",
@@ -131,6 +132,7 @@ export const fr: Record<keyof typeof en, string> = {
   "settingHint.kv_values": "Du cache ; vide : comme le cache. Moins de bits demandent flash attention.",
   "settingHint.loading":
     "Projeté : le système peut libérer ce qui ne sert pas ; gardé : tout reste ; copié : lu en entier.",
+  "settingHint.mtp": "Seulement si le fichier a une couche de prédiction de plusieurs mots. Prend plus de mémoire.",
   "settingHint.projector": "Le fichier avec lequel le modèle voit les images (mmproj).",
   "settingHint.flash_attention": "Plus rapide et moins de mémoire, là où la machine le peut.",
   "settingHint.frequency_penalty": "Rend un mot moins probable à chaque fois qu’il est dit.",
