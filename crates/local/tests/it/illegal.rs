@@ -161,6 +161,7 @@ async fn a_real_worker_that_is_killed_so_is_replaced() {
         let kind = told[0].strip_prefix("this processor cannot run the code for ").unwrap();
         assert!(kind.ends_with("; the next best is used") && !kind.starts_with(';'), "{told:?}");
     } else {
-        assert_eq!(told, [] as [String; 0]);
+        // Whether its end was seen before the question or over it, no kind of code is blamed.
+        assert!(!told.iter().any(|said| said.contains("code for")), "{told:?}");
     }
 }
