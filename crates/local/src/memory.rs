@@ -87,7 +87,7 @@ const OF_LARGE_PLAN: u64 = 8800;
 /// What the part that sees takes beside its weights: tables, and the plan of its computation; measured.
 const SIGHT: u64 = 4 << 20;
 /// How often an image is in memory while it is looked at, beside the buffers of the computation.
-const IMAGES: u64 = 3;
+const IMAGES: u64 = 2;
 /// llama.cpp rounds the context up to a multiple of this.
 const CONTEXT_STEP: u64 = 256;
 
@@ -114,7 +114,7 @@ pub fn predict(shape: &ModelShape, plan: &MemoryPlan) -> MemoryNeed {
         .saturating_add(tensors.saturating_mul(of_tensor(shape, plan)))
         .saturating_add(if sight.is_some() { SIGHT } else { 0 })
         .saturating_add(loading.saturating_sub(kv.saturating_add(compute)));
-    let kept = kept(shape, plan, kv);
+    let kept = kept(shape, plan);
     let draft = plan.draft.as_ref().map_or(0, |draft| beside(draft, plan));
     let total = [weights, kv, compute, other, kept, draft].into_iter().fold(0, u64::saturating_add);
     MemoryNeed { weights, mapped, kv, compute, other, kept, draft, total }
@@ -140,14 +140,12 @@ fn predicting(shape: &ModelShape, plan: &MemoryPlan, context: u64) -> u64 {
     compute(shape, plan, context).saturating_add(rows)
 }
 
-/// What is kept beside the cache when the store for it is full. States of recurrent layers are small and come in
-/// copies, so many for each conversation of the cache.
-fn kept(shape: &ModelShape, plan: &MemoryPlan, kv: u64) -> u64 {
+/// What is kept beside the cache when the store for it is full; room in it is made before a state is copied. States of
+/// recurrent layers are small and come in copies, so many for each conversation of the cache.
+fn kept(shape: &ModelShape, plan: &MemoryPlan) -> u64 {
     let Some(most) = plan.kept else { return 0 };
     let copies = u64::from(plan.sequences.max(1)).saturating_mul(crate::worker::CHECKPOINTS as u64);
-    // While a conversation leaves the cache its state is there twice.
-    let leaving = if most == 0 { 0 } else { kv.min(most) / u64::from(plan.sequences.max(1)) };
-    most.saturating_add(leaving).saturating_add(shape.state_bytes.saturating_mul(copies))
+    most.saturating_add(shape.state_bytes.saturating_mul(copies))
 }
 
 /// What a small model takes in the same process: its cache is as long, and as wide as usual.

@@ -80,6 +80,7 @@ static ABORT_IN_LOAD: AtomicBool = AtomicBool::new(false);
 
 /// What an executable does when it was started as a worker.
 pub fn worker_main() -> ExitCode {
+    give_back_at_once();
     threads::look_at_others();
     let Ok(output) = Output::take_stdout() else { return ExitCode::FAILURE };
     let (sender, requests) = channel();
@@ -100,6 +101,16 @@ pub fn worker_main() -> ExitCode {
         };
     }
     exit_now()
+}
+
+/// Large buffers are the system's again as soon as they are freed. glibc would keep those of up to 32 MB after the first one
+/// is freed (`mallopt(3)`, `M_MMAP_THRESHOLD`), and copies of states leave holes of other sizes than the next ones have.
+fn give_back_at_once() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a function without conditions, called before there is a second thread.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+    }
 }
 
 /// Loads a model and serves it until another is asked for.
