@@ -234,8 +234,8 @@ def other(lang, by):
 def files(lang, by, size):
     """server-filesystem in place of the notes server: read, search by name, list."""
     n = Note(lang, min(size, 1)); kind = R.choice(['read', 'read', 'search', 'list'])
-    # Invented, as all of it is. The published weights were trained with these.
-    root = R.choice(['', '', '/srv/notes/', '/home/me/notes/', '/tmp/vault/', 'C:/Users/me/'])
+    # Invented, as all of it is. The published weights saw other folders in place of the last three.
+    root = R.choice(['', '', '/srv/notes/', '/srv/wiki/', '/srv/vault/', 'D:/Notes/'])
     if kind == 'read':
         s, p = by['fs_read_text_file'], root + n.path
         return [user(R.choice(READ[lang]).format(p=p)), call(s, {'path': p}), tool(n.render()), asst(SAYS[lang].format(p=p, q=quote(n.opening())))]
