@@ -233,6 +233,9 @@ pub enum SpeedError {
         /// The architecture.
         architecture: String,
     },
+    /// Whoever guesses is asked alone.
+    #[error("a draft model and the model's own layers (`mtp`) cannot both guess: set one of the two")]
+    TwoWhoGuess,
     /// Not a number of threads.
     #[error("a model needs at least one thread")]
     NoThreads,
@@ -257,6 +260,9 @@ impl SpeedOptions {
     pub fn check(&self, head_of_keys: u32, head_of_values: u32) -> Result<(), SpeedError> {
         if self.threads == Some(0) || self.batch_threads == Some(0) {
             return Err(SpeedError::NoThreads);
+        }
+        if self.mtp && self.draft.is_some() {
+            return Err(SpeedError::TwoWhoGuess);
         }
         if let Some(values) = self.values
             && values.is_quantised()
@@ -312,6 +318,13 @@ mod tests {
         assert_eq!(asked(FlashAttention::Auto).check(64, 64), Ok(()));
         assert_eq!(asked(FlashAttention::Auto).attention(), FlashAttention::On);
         assert_eq!(SpeedOptions::default().attention(), FlashAttention::Auto);
+    }
+
+    #[test]
+    fn one_guesses() {
+        let asked = SpeedOptions { mtp: true, draft: Some("small.gguf".into()), ..SpeedOptions::default() };
+        assert_eq!(asked.check(64, 64), Err(SpeedError::TwoWhoGuess));
+        assert_eq!(SpeedOptions { mtp: false, ..asked }.check(64, 64), Ok(()));
     }
 
     #[test]

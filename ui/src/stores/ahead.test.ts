@@ -33,8 +33,17 @@ it("the first key counts at once, the others when the user pauses", () => {
   expect(told.at(-1)).toEqual(["c1", "Where"]);
 });
 
+it("each word counts when it ends", () => {
+  for (const draft of ["W", "Wh", "Wha", "What", "What ", "What i", "What is", "What is?"]) ahead.typed("c1", draft);
+  expect(told.map(([, draft]) => draft)).toEqual(["W", "What ", "What is?"]);
+  vi.runAllTimers();
+  expect(told, "what was told is not told again").toHaveLength(3);
+});
+
 it("a model that was chosen for this message alone is named", () => {
   ahead.typed("c1", "W", "other");
+  vi.runAllTimers();
+  ahead.typed("c1", "Wh", "other");
   vi.runAllTimers();
   expect(named).toEqual(["other", "other"]);
 });

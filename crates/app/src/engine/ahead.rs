@@ -18,16 +18,42 @@ use crate::view::Problem;
 #[derive(Default)]
 pub(super) struct Ahead {
     // A std mutex: nothing awaits while it is held.
-    latest: Mutex<CancellationToken>,
+    latest: Mutex<Latest>,
+}
+
+/// The last of it.
+#[derive(Default)]
+struct Latest {
+    /// For which conversation and model.
+    of: Option<(Option<ConversationId>, ModelId)>,
+    cancel: CancellationToken,
 }
 
 impl Ahead {
-    /// Ends what was begun before; gives the word that ends what begins now.
-    fn replace(&self) -> CancellationToken {
+    /// Gives the word that ends what begins now. What was begun before for another conversation or model ends; for the
+    /// same, the model knows what of it still serves.
+    fn begin(&self, of: (Option<ConversationId>, ModelId)) -> CancellationToken {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.cancel();
-        *latest = CancellationToken::new();
-        latest.clone()
+        if latest.of.as_ref() != Some(&of) {
+            latest.cancel.cancel();
+            *latest = Latest { of: Some(of), cancel: CancellationToken::new() };
+        }
+        latest.cancel.clone()
+    }
+
+    /// Ends what was begun for other models than this.
+    fn end_but_of(&self, model: &ModelId) {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if latest.of.as_ref().is_some_and(|(_, of)| of != model) {
+            latest.cancel.cancel();
+        }
+    }
+
+    /// Ends what was begun.
+    fn end(&self) {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.cancel.cancel();
+        *latest = Latest::default();
     }
 }
 
@@ -50,17 +76,19 @@ impl Engine {
         draft: &str,
         model: Option<ModelId>,
     ) {
-        let cancel = self.0.ahead.replace();
-        let Ok(model) = self.model_for(model.as_ref(), conversation.as_ref()) else { return };
+        let Ok(model) = self.model_for(model.as_ref(), conversation.as_ref()) else {
+            return self.0.ahead.end();
+        };
+        let cancel = self.0.ahead.begin((conversation.clone(), model.id.clone()));
         // A model that cannot be used says so when it is asked.
         let Ok(chat_model) = self.0.models.open(&model).await else { return };
         let Ok(request) = self.likely_request(conversation, draft, &model, &chat_model) else { return };
         chat_model.prepare(request, cancel).await;
     }
 
-    /// Stops reading ahead: a question was sent, or another model was chosen.
-    pub(super) fn stop_reading_ahead(&self) {
-        self.0.ahead.replace();
+    /// A question was sent to this model: others stop reading ahead. That one knows what of it still serves.
+    pub(super) fn asked_ahead(&self, model: &ModelId) {
+        self.0.ahead.end_but_of(model);
     }
 
     /// The request that this draft will most likely become: made of what a turn would be started with.

@@ -28,8 +28,8 @@ impl Engine {
         self.servers_settled().await;
         let enclosed = self.enclosed_parts(&request.enclosed)?;
         let parts = self.parts(&request, enclosed.clone()).await?;
-        self.stop_reading_ahead();
         let model = self.model_for(request.model.as_ref(), request.conversation.as_ref())?;
+        self.asked_ahead(&model.id);
         let chat_model = self.0.models.open(&model).await?;
         must_see(&enclosed, chat_model.info())?;
         let turn = self.start_turn(request.conversation, parts, &model, chat_model)?;

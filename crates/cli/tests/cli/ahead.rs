@@ -100,6 +100,27 @@ async fn a_question_begins_with_what_was_read_while_it_was_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_is_sent_as_it_was_read_costs_one_token() {
+    let opened = with_tools().await;
+    let model = add(&opened, "one.gguf", Recipe::seeded(5));
+    let usual = json!({"max_tokens": 4, "seed": 1, "context_length": 65_536});
+    set(&opened, &model, usual).await;
+    for (seed, tools) in ["always", "deciding", "last_user", "relevant", "off"].into_iter().enumerate() {
+        for gate in [false, true] {
+            opened.engine.forget_states().await.unwrap();
+            set(&opened, &model, json!({"tools": tools, "gate": gate})).await;
+            let draft = draft(10 * seed + usize::from(gate));
+            let question = format!("{draft}and an end?");
+            opened.engine.read_ahead(None, &draft, Some(model.clone())).await;
+            opened.engine.read_ahead(None, &question, Some(model.clone())).await;
+            let usage = ask(&opened, &model, &question).await;
+            assert_eq!(usage.prompt_tokens - usage.reused_tokens, 1, "{tools}, gate {gate}: {usage:?}");
+        }
+    }
+    opened.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_of_the_next_message_is_the_one_that_reads() {
     let opened = with_tools().await;
     let (usual, other) =

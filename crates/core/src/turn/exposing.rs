@@ -284,13 +284,18 @@ async fn ask_gate(
     // With the definitions in their usual place what is read for the question is not read again for the step.
     let tools = if shown { choice.tools.clone() } else { Vec::new() };
     let asked = Offer { tools, placement: offer.placement, index: offer.index.clone(), ..Offer::default() };
-    let mut request = compose::composed(turn, &asked)?.request;
-    compose::append(&mut request, &question);
+    let request = yes_or_no(compose::composed(turn, &asked)?.request, &question);
+    put(turn, request).await.map(Some)
+}
+
+/// The request with a question behind it that is answered yes or no. Nobody thinks about that.
+pub(super) fn yes_or_no(mut request: ChatRequest, question: &str) -> ChatRequest {
+    compose::append(&mut request, question);
     request.answer = AnswerForm::Grammar(gate::GRAMMAR.to_owned());
     request.thinking = ThinkingOptions { enabled: Some(false), budget: None };
     request.sampling =
         Sampling { temperature: Some(0.0), max_tokens: Some(ANSWER_TOKENS), ..Sampling::default() };
-    put(turn, request).await.map(Some)
+    request
 }
 
 async fn put(turn: &mut Turn, request: ChatRequest) -> Result<GateDecision, TurnError> {

@@ -5,11 +5,11 @@
 
 use super::TurnInput;
 use super::compose::{SoFar, requested};
-use super::exposing::{Offer, asks_first, chosen, offerable, placement};
-use crate::exposure::{ToolExposure, index};
+use super::exposing::{Offer, asks_first, chosen, offerable, placement, yes_or_no};
+use crate::exposure::{ToolExposure, gate, index};
 use crate::fit::EarlierTurns;
 use crate::message::Message;
-use crate::model::{ChatRequest, ThinkingOptions, ToolChoice};
+use crate::model::{ChatRequest, ToolChoice};
 use crate::store::StoreError;
 
 /// The first request of a turn with this input. A conversation that is not stored yet has no history.
@@ -21,12 +21,13 @@ pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
     };
     messages.push(Message::User(input.message.clone()));
     let offer = first_offer(input, &messages);
-    let mut request = requested(input, &input.conversation, &offer, summary, messages);
-    if asks(input) && !offerable(input).is_empty() {
-        // Nobody thinks about a yes or no.
-        request.thinking = ThinkingOptions { enabled: Some(false), budget: None };
+    let request = requested(input, &input.conversation, &offer, summary, messages);
+    let tools = offerable(input);
+    if !asks(input) || tools.is_empty() {
+        return Ok(request);
     }
-    Ok(request)
+    let shown = input.exposure.tools == ToolExposure::Always;
+    Ok(yes_or_no(request, &gate::needs_tool(&tools, shown)))
 }
 
 /// Whether the question if a tool is needed comes first. What has to be called is called without it.

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 use lectern_core::exposure::FINDER;
 use lectern_core::{ChatRequest, Content, Message, Part, Purpose};
 use tokio_util::sync::CancellationToken;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::Shared;
 use super::reply::ReplyTask;
@@ -19,6 +20,26 @@ pub(super) struct Reading {
     stop: CancellationToken,
     /// What it will most likely become; none when nothing is being read.
     request: Option<ChatRequest>,
+    stage: Stage,
+    /// Counts what was asked for.
+    number: u64,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// What all have in common that the request may become.
+    #[default]
+    Common,
+    /// The request as it is now.
+    Whole,
+}
+
+/// Something to read, and how to know that it is not to be read any more.
+#[derive(Clone)]
+pub(super) struct Ticket {
+    stop: CancellationToken,
+    number: u64,
 }
 
 impl Reading {
@@ -27,7 +48,11 @@ impl Reading {
         let Some(likely) = &self.request else { return false };
         // Nobody waits for a title, and what is being read is soon wanted.
         let side = request.purpose == Purpose::Side && request.conversation != likely.conversation;
-        side || (!self.stop.is_cancelled() && goes_on(likely, request))
+        side || (!self.stop.is_cancelled() && goes_on(likely, request) && self.whole_serves(likely, request))
+    }
+
+    fn whole_serves(&self, likely: &ChatRequest, request: &ChatRequest) -> bool {
+        self.stage == Stage::Common || likely.messages == request.messages
     }
 }
 
@@ -45,7 +70,9 @@ fn goes_on(likely: &ChatRequest, request: &ChatRequest) -> bool {
 impl Shared {
     /// Stops reading ahead.
     pub(super) fn interrupt(&self) {
-        self.read_next(None);
+        let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        current.stop.cancel();
+        current.request = None;
     }
 
     /// The same, unless what is being read is the beginning of what is waited for.
@@ -53,15 +80,37 @@ impl Shared {
         let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if !current.serves(request) {
             current.stop.cancel();
-            *current = Reading::default();
+            current.request = None;
         }
     }
 
-    fn read_next(&self, request: Option<ChatRequest>) -> CancellationToken {
+    /// This is to be read now. What is being read goes on where it is the beginning of it.
+    fn read_next(&self, request: ChatRequest) -> Ticket {
         let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        current.stop.cancel();
-        *current = Reading { stop: CancellationToken::new(), request };
-        current.stop.clone()
+        let goes_on = current.stage == Stage::Common && current.serves(&request);
+        if !goes_on {
+            current.stop.cancel();
+        }
+        let stop = if goes_on { current.stop.clone() } else { CancellationToken::new() };
+        let number = current.number + 1;
+        *current = Reading { stop, request: Some(request), stage: Stage::Common, number };
+        Ticket { stop: current.stop.clone(), number }
+    }
+
+    /// Whether nothing else was asked for since.
+    pub(super) fn is_latest(&self, ticket: &Ticket) -> bool {
+        let current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        current.number == ticket.number && !ticket.stop.is_cancelled()
+    }
+
+    /// The common part is read; the rest is to be read too, unless something else counts.
+    fn read_on(&self, ticket: &Ticket) -> bool {
+        let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = current.number == ticket.number && !ticket.stop.is_cancelled();
+        if latest {
+            current.stage = Stage::Whole;
+        }
+        latest
     }
 
     /// Counts a use; the model rests when none follows for the time of the settings.
@@ -81,7 +130,8 @@ impl Shared {
     }
 }
 
-/// Loads the model, and reads what a request begins with that goes on like this one.
+/// Loads the model and reads what a request begins with that goes on like this one; then the request as it is, which
+/// many are sent as. Of several that go on from each other the last one counts, and what the first has begun stays.
 pub(super) async fn prepare(shared: Arc<Shared>, request: ChatRequest, cancel: CancellationToken) {
     let (Some(one), Some(mut other)) = (with_ending(&request, " a"), with_ending(&request, "\nb")) else {
         return;
@@ -90,16 +140,31 @@ pub(super) async fn prepare(shared: Arc<Shared>, request: ChatRequest, cancel: C
     if request.tools.iter().any(|tool| tool.name.as_str() == FINDER) {
         other.tools.retain(|tool| tool.name.as_str() == FINDER);
     }
-    let interrupted = shared.read_next(Some(request));
-    let stopped = async {
+    let may_be_whole = may_be_whole(&request);
+    let ticket = shared.read_next(request.clone());
+    let stopped = async || {
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = interrupted.cancelled() => {}
+            () = ticket.stop.cancelled() => {}
             () = shared.retired.cancelled() => {}
         }
     };
-    ReplyTask::read_ahead(Arc::clone(&shared), one, other, stopped).await;
+    ReplyTask::read_ahead(Arc::clone(&shared), [one, other], &ticket, stopped()).await;
+    if may_be_whole && !cancel.is_cancelled() && shared.read_on(&ticket) {
+        let both = [request.clone(), request];
+        ReplyTask::read_ahead(Arc::clone(&shared), both, &ticket, stopped()).await;
+    }
     shared.used();
+}
+
+/// Whether somebody may send this as it is: there are words, and the last one is not followed by a space.
+fn may_be_whole(request: &ChatRequest) -> bool {
+    let Some(Message::User(user)) = request.messages.last() else { return false };
+    let text = user.parts.iter().rev().find_map(|part| match part {
+        Part::Text { text } => Some(text),
+        Part::Thinking(_) | Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => None,
+    });
+    text.is_some_and(|text| text.chars().next_back().is_some_and(|last| !last.is_whitespace()))
 }
 
 /// The request with its last message going on in some way. The last word of a draft may be half a word; of a result
@@ -118,9 +183,37 @@ fn with_ending(request: &ChatRequest, ending: &str) -> Option<ChatRequest> {
         Part::Text { text } => Some(text),
         Part::Thinking(_) | Part::ToolCall(_) | Part::Image(_) | Part::Resource(_) => None,
     })?;
-    let whole_words = text.rfind(char::is_whitespace).unwrap_or(0);
-    text.truncate(whole_words);
-    text.truncate(text.trim_end().len());
+    text.truncate(settled(text));
     text.push_str(ending);
     Some(request)
+}
+
+/// Bytes of a draft that will stay when it goes on: up to the last space; where words are written without spaces, up to
+/// the last few of them, because a token may hold more than one.
+fn settled(text: &str) -> usize {
+    const HELD_BACK: usize = 4;
+    let mut end = text.len();
+    for (at, segment) in text.split_word_bound_indices().rev().take(HELD_BACK) {
+        end = at;
+        if segment.chars().all(char::is_whitespace) {
+            break;
+        }
+    }
+    text[..end].trim_end().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_word_is_held_back() {
+        let kept = |text: &str| text[..settled(text)].to_owned();
+        assert_eq!(kept("What do the notes sa"), "What do the notes");
+        assert_eq!(kept("What do the notes  "), "What do the notes");
+        assert_eq!(kept("What"), "");
+        assert_eq!(kept(""), "");
+        assert_eq!(kept("笔记里关于里昂旅行的天气"), "笔记里关于里昂旅", "words without spaces between");
+        assert_eq!(kept("ภาษาไทย 你"), "ภาษาไทย");
+    }
 }

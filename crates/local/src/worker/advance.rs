@@ -40,26 +40,21 @@ impl Session<'_> {
         if !found.is_empty() || self.most_guesses() == 0 || tokens.iter().any(|token| is_cell(*token)) {
             return None;
         }
-        let guesses = match (&mut self.own, &mut self.draft) {
-            (Some(own), _) => own.next(tokens, room),
-            (None, Some(draft)) => draft.next(tokens, room),
-            (None, None) => Vec::new(),
-        };
+        let guesses = self.guesser.next(tokens, room);
         Some(guesses).filter(|guesses| !guesses.is_empty())
     }
 
     /// So many guesses of that kind were right.
     pub(super) fn judge(&mut self, guessed: usize, right: usize) {
-        match (&mut self.own, &mut self.draft) {
-            (Some(own), _) => own.judge(guessed, right),
-            (None, Some(draft)) => draft.judge(guessed, right),
-            (None, None) => {}
-        }
+        self.guesser.judge(guessed, right);
     }
 
     /// Tells the model's own layer for guesses what was evaluated in a slot, behind so many tokens.
     pub(super) fn tell_own(&mut self, index: usize, start: usize, batch: &[LlamaToken]) {
-        let Some(own) = self.own.as_mut().filter(|_| index != self.slots.side()) else { return };
+        if index == self.slots.side() {
+            return;
+        }
+        let Some(own) = self.guesser.own() else { return };
         let before = &self.slots[index].tokens[..start];
         if before.iter().chain(batch).any(|token| is_cell(*token)) {
             return own.forget();

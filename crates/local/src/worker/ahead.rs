@@ -1,12 +1,13 @@
 //! Reads the beginning of a prompt that is not whole yet: the history, and the words that are typed already.
 //!
-//! Invariant: only what two ways to go on have in common is evaluated, so nothing of it has to be taken back but for an
-//! edit. A model that cannot take anything back is only loaded.
+//! Invariant: what two ways to go on have in common is evaluated, so nothing of it has to be taken back but for an edit;
+//! or all but the last token of one, where both are the same. A model that cannot take anything back goes back to a copy.
 
 use super::cells::whole;
 use super::no_model;
 use super::schemas::Detail;
 use super::session::{Session, count};
+use super::slots::common_prefix;
 use crate::protocol::{Event, Generate, WorkerError};
 
 pub(super) fn read_ahead(
@@ -22,21 +23,38 @@ pub(super) fn read_ahead(
 impl Session<'_> {
     /// Evaluates what both prompts begin with; gives how much of it is in the cache.
     fn read_common(&mut self, one: &Generate, other: &Generate) -> Result<u32, WorkerError> {
-        if !self.rewinds() {
-            return Ok(0);
-        }
         self.renderer.images.take_in(&one.images)?;
         let teller = self.teller(one);
         let mut prompt = self.renderer.prompt(one, &teller, Detail::Given)?;
         let second = self.renderer.prompt(other, &teller, Detail::Given)?;
-        let common = prompt.tokens.iter().zip(&second.tokens).take_while(|(one, other)| one == other).count();
+        // The last token of a prompt is evaluated by the reply, for what it says of the next.
+        let common = common_prefix(&prompt.tokens, &second.tokens).min(prompt.tokens.len().saturating_sub(1));
         let common = whole(&prompt.tokens, common);
+        let pauses = if self.rewinds() { Vec::new() } else { self.renderer.pauses(one, &prompt) };
         prompt.tokens.truncate(common);
         if prompt.tokens.is_empty() || count(common) >= self.context_size() {
             return Ok(0);
         }
+        if self.slots.chats().iter().any(|slot| slot.common(&prompt.tokens) == common) {
+            return Ok(count(common));
+        }
         let index = self.settle(one, &prompt);
-        while self.slots[index].cached < self.slots[index].tokens.len() && self.step(index)? {}
-        Ok(count(self.slots[index].cached))
+        loop {
+            let done = self.slots[index].cached;
+            if pauses.contains(&done) {
+                self.checkpoint(index);
+            }
+            if done == common {
+                break;
+            }
+            let next = pauses.iter().copied().find(|pause| *pause > done);
+            if !self.step_to(index, next.unwrap_or(common))? {
+                return Ok(count(done));
+            }
+        }
+        if !self.rewinds() && one != other {
+            self.checkpoint_draft(index);
+        }
+        Ok(count(common))
     }
 }

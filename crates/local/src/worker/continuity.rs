@@ -268,10 +268,22 @@ impl Session<'_> {
 
     /// Copies the state of a model that cannot forget a part, to come back to it.
     pub(super) fn checkpoint(&mut self, index: usize) {
-        let at = self.slots[index].cached;
-        if let Some(state) = self.context.copy(sequence(index), Part::Recurrent) {
-            self.slots[index].add_checkpoint(Checkpoint { at, state: Arc::new(state) });
+        if let Some(checkpoint) = self.copied(index) {
+            self.slots[index].add_checkpoint(checkpoint);
         }
+    }
+
+    /// The same for a draft, which goes on from here.
+    pub(super) fn checkpoint_draft(&mut self, index: usize) {
+        if let Some(checkpoint) = self.copied(index) {
+            self.slots[index].add_draft(checkpoint);
+        }
+    }
+
+    fn copied(&mut self, index: usize) -> Option<Checkpoint> {
+        let at = self.slots[index].cached;
+        let state = self.context.copy(sequence(index), Part::Recurrent)?;
+        Some(Checkpoint { at, state: Arc::new(state) })
     }
 
     /// How long the model has to rest until the next state is saved; none when all are.

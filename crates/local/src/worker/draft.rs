@@ -11,6 +11,7 @@ use llama_cpp_2::token::LlamaToken;
 
 use super::loading::{load_file, with_log};
 use super::session::CHUNK;
+use super::slots::common_prefix;
 use super::threads::Threads;
 use super::trust::{Trust, likeliest};
 use crate::native::{Context, ContextOptions, Purpose, Row, Tile};
@@ -122,7 +123,7 @@ impl<'model> Draft<'model> {
     }
 
     fn read(&mut self, text: &[LlamaToken]) -> bool {
-        let common = self.cached.iter().zip(text).take_while(|(cached, token)| cached == token).count();
+        let common = common_prefix(&self.cached, text);
         // The last one is always read, for what it says of the next.
         self.forget_from(common.min(text.len().saturating_sub(1)));
         for chunk in text[self.cached.len()..].chunks(CHUNK as usize) {

@@ -15,6 +15,7 @@ mod constraint;
 mod continuity;
 mod draft;
 mod guess;
+mod guesser;
 mod history;
 mod images;
 mod keep;
@@ -59,6 +60,7 @@ pub(crate) use backends::AVOID_VARIABLE;
 #[cfg(test)]
 pub(crate) use calls::writing;
 use draft::{Draft, load_draft};
+use guesser::Guesser;
 use loading::{load_model, with_log};
 use output::{Abort, Output, exit_now, read_requests};
 pub(crate) use own::GUESSES as OWN_GUESSES;
@@ -159,7 +161,7 @@ fn run_model(
     };
     if let Some(draft) = &draft {
         match Draft::new(draft, load, ABORT.flag()) {
-            Ok(draft) => session.draft = Some(draft),
+            Ok(draft) => session.guesser = Guesser::Draft(draft),
             Err(error) => {
                 output.send(&Event::Failed { job: load.job, error });
                 return requests.recv().ok();

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
+use super::slots::common_prefix;
 use super::trust::{Trust, likeliest};
 use crate::native::{ContextOptions, DecodeError, NativeError, Predictor, Tile};
 
@@ -114,7 +115,7 @@ impl<'model> Own<'model> {
 
     /// Keeps only what belongs to this text.
     fn keep(&mut self, text: &[LlamaToken]) {
-        let same = self.seen.iter().zip(text).take_while(|(seen, token)| seen == token).count();
+        let same = common_prefix(&self.seen, text);
         self.seen.truncate(same);
         self.rows.truncate(same.saturating_sub(self.start) * self.width());
         self.forget_from(same);

@@ -12,8 +12,8 @@ use super::asked::Asked;
 use super::calls::json_force;
 use super::cells::{is_cell, position};
 use super::constraint::{held_prompt, sampler_of};
-use super::draft::Draft;
 use super::guess::Pace;
+use super::guesser::Guesser;
 use super::images::Images;
 use super::keep::Keep;
 use super::output::{Abort, Output};
@@ -55,10 +55,8 @@ pub(super) struct Session<'model> {
     pub(super) abort: &'static Abort,
     /// What guessing costs and brings.
     pub(super) pace: Pace,
-    /// A small model that guesses too.
-    pub(super) draft: Option<Draft<'model>>,
-    /// The model's own layer that guesses; it comes before the small model.
-    pub(super) own: Option<Own<'model>>,
+    /// Who guesses where the conversation gives nothing.
+    pub(super) guesser: Guesser<'model>,
     /// Whether the cache may hold guesses beyond what its slot counts.
     pub(super) unsure: bool,
     /// There when the model asks to be held to what it has read.
@@ -94,11 +92,11 @@ impl<'model> Session<'model> {
         };
         let renderer = Renderer::new(model, load.format.template.as_deref(), Images::new(sight))?;
         let mut context = Context::new(model, options, abort.flag())?;
-        let own = if load.speed.mtp {
+        let guesser = if load.speed.mtp {
             context.keep_rows();
-            Some(Own::new(model, options, abort.flag())?)
+            Guesser::Own(Own::new(model, options, abort.flag())?)
         } else {
-            None
+            Guesser::None
         };
         let keep = Keep::new(load, &renderer.templates.source, model.n_vocab(), context.size(), output);
         Ok(Self {
@@ -111,8 +109,7 @@ impl<'model> Session<'model> {
             asked: Asked::default(),
             abort,
             pace: Pace::new(load.speed.lookup, load.speed.guesses),
-            draft: None,
-            own,
+            guesser,
             unsure: false,
             vocabulary: Vocabulary::of_model(model),
             misbehaviour: None,
@@ -241,6 +238,7 @@ impl<'model> Session<'model> {
         output: &Output,
     ) -> Result<bool, WorkerError> {
         let pauses = if self.rewinds() { Vec::new() } else { self.renderer.pauses(request, prompt) };
+        self.slots[index].drop_draft();
         let job = request.job;
         loop {
             let done = self.slots[index].cached;
@@ -284,7 +282,7 @@ impl<'model> Session<'model> {
             match self.context.decode(sequence(index), place, &slot.tokens[start..end]) {
                 Ok(()) => {
                     self.pace.took(end - start, began.elapsed());
-                    if self.own.is_some() {
+                    if self.guesser.own().is_some() {
                         let batch = self.slots[index].tokens[start..end].to_vec();
                         self.tell_own(index, start, &batch);
                     }

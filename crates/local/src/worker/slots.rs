@@ -42,6 +42,8 @@ pub(super) struct Slot {
     pub(super) file: Option<String>,
     /// Whether it holds more than that file.
     pub(super) changed: bool,
+    /// Where the checkpoint stands that a draft goes on from, until it is sent.
+    pub(super) draft: Option<usize>,
 }
 
 /// A copy of a recurrent state, and how many tokens it had read.
@@ -82,10 +84,30 @@ impl Slot {
 
     /// Keeps a checkpoint; the second oldest gives way, because the first stands behind the instructions.
     pub(super) fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
+        // One that more goes back to than a draft stays.
+        self.draft.take_if(|draft| *draft == checkpoint.at);
         self.checkpoints.retain(|one| one.at < checkpoint.at);
         self.checkpoints.push(checkpoint);
         if self.checkpoints.len() > CHECKPOINTS {
             self.checkpoints.remove(1);
+        }
+    }
+
+    /// Keeps a checkpoint that a draft goes on from, in place of the last one.
+    pub(super) fn add_draft(&mut self, checkpoint: Checkpoint) {
+        self.drop_draft();
+        if self.checkpoints.last().is_some_and(|last| last.at == checkpoint.at) {
+            return;
+        }
+        let at = checkpoint.at;
+        self.add_checkpoint(checkpoint);
+        self.draft = Some(at);
+    }
+
+    /// The draft was sent: nobody goes back into it.
+    pub(super) fn drop_draft(&mut self) {
+        if let Some(draft) = self.draft.take() {
+            self.checkpoints.retain(|checkpoint| checkpoint.at != draft);
         }
     }
 
@@ -227,7 +249,8 @@ impl std::ops::IndexMut<usize> for Slots {
     }
 }
 
-fn common_prefix(left: &[LlamaToken], right: &[LlamaToken]) -> usize {
+/// How many tokens two texts begin with alike.
+pub(super) fn common_prefix(left: &[LlamaToken], right: &[LlamaToken]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 

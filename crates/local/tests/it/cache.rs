@@ -1,7 +1,6 @@
-use lectern_core::{ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage};
+use lectern_core::{ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage};
 use lectern_test_gguf::Recipe;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{Fixture, ask, random_model, request, result_of, tool};
 
@@ -170,51 +169,6 @@ async fn a_full_cache_gives_up_the_oldest_conversation() {
         let reply = ask(&fixture.model, ask_for).await;
         assert_eq!(reply.error, None, "round {round}");
     }
-}
-
-#[tokio::test]
-async fn what_is_read_ahead_is_not_read_again() {
-    let fixture = fixture().await;
-    let typed = "I would like to know what the notes say of the journey to Lyon and of the weather there";
-    let system = Some("You look after notes. ".repeat(20));
-    let first = ChatRequest { system: system.clone(), ..request("Hello") };
-    let reply = ask(&fixture.model, first.clone()).await;
-    let mut next = first;
-    next.messages.push(Message::Assistant(reply.message()));
-    // While it is typed, key after key, some of them wrong.
-    for draft in ["I", "I would like to k", "I would like to know waht", typed] {
-        let mut drafted = next.clone();
-        drafted.messages.push(Message::User(UserMessage::text(draft)));
-        fixture.model.prepare(drafted, CancellationToken::new()).await;
-    }
-    next.messages.push(Message::User(UserMessage::text(typed)));
-    let warm = ask(&fixture.model, next.clone()).await;
-    assert_eq!(warm.error, None);
-    let read_now = warm.usage.prompt_tokens - warm.usage.reused_tokens;
-    // The last word, what ends the message, and what opens the reply (a token is a byte here).
-    assert!(read_now < 40, "{:?}", warm.usage);
-    // And the answer is the one that it would have been.
-    let plain = self::fixture().await;
-    ask(&plain.model, ChatRequest { messages: next.messages[..1].to_vec(), ..next.clone() }).await;
-    let cold = ask(&plain.model, next).await;
-    assert_eq!((cold.text, cold.usage.prompt_tokens), (warm.text, warm.usage.prompt_tokens));
-}
-
-#[tokio::test]
-async fn a_question_does_not_wait_for_what_is_read_ahead() {
-    let fixture = fixture().await;
-    let long = |words: usize| ChatRequest {
-        conversation: ConversationId::from("long"),
-        ..request(&"many words ".repeat(words))
-    };
-    let ahead = fixture.model.prepare(long(600), CancellationToken::new());
-    let (reply, ()) = tokio::join!(ask(&fixture.model, request("Hello")), ahead);
-    assert_eq!(reply.error, None);
-    // A draft that is given up leaves the model as it was.
-    let given_up = CancellationToken::new();
-    given_up.cancel();
-    fixture.model.prepare(long(600), given_up).await;
-    assert_eq!(ask(&fixture.model, request("Hello")).await.text, reply.text);
 }
 
 #[tokio::test]

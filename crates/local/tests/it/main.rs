@@ -30,3 +30,4 @@ mod tagged;
 mod templates;
 mod toolsets;
 mod turns;
+mod typing;

@@ -11,6 +11,7 @@ use super::failure::{error, with_death};
 use super::waiting::last_event;
 use super::{ReplyTask, Stop};
 use crate::child::Child;
+use crate::model::ahead::Ticket;
 use crate::model::{Shared, Worker};
 use crate::protocol::{Event, Request};
 
@@ -19,8 +20,8 @@ impl ReplyTask {
     /// when nobody can ask the model any more.
     pub(in crate::model) async fn read_ahead(
         shared: Arc<Shared>,
-        one: ChatRequest,
-        other: ChatRequest,
+        [one, other]: [ChatRequest; 2],
+        ticket: &Ticket,
         stopped: impl Future<Output = ()>,
     ) {
         let (out, _unread) = tokio::sync::mpsc::unbounded_channel();
@@ -32,6 +33,9 @@ impl ReplyTask {
             () = &mut stopped => return,
             worker = shared.worker.lock() => worker,
         };
+        if !shared.is_latest(ticket) {
+            return;
+        }
         let Some(mut child) = task.take_child(&mut worker).await else { return };
         match task.read_common(&mut worker, &mut child, &other, stopped).await {
             Ok(()) | Err(Stop::Failed(_)) => worker.child = Some(child),
