@@ -235,13 +235,51 @@ struct Vocabulary {
     ids: Vec<usize>,
 }
 
+/// Joins and tokens that lead to the words of formats, letter by letter.
+fn of_formats() -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    for word in OF_FORMATS {
+        for end in 2..=word.len() {
+            let (front, letter, token) = (&word[..end - 1], &word[end - 1..end], &word[..end]);
+            if !out.iter().any(|(_, known)| known == token) {
+                out.push((format!("{front} {letter}"), token.to_owned()));
+            }
+        }
+    }
+    out
+}
+
 const SYLLABLES: [&str; 32] = [
     "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "qui", "ro", "su", "ta", "ve",
     "wi", "xo", "yu", "za", "be", "ci", "do", "fu", "ga", "he", "jo", "ku", "la", "me", "ni",
 ];
 
+/// Words of templates, calls and schemas, which real vocabularies have as tokens, too.
+const OF_FORMATS: [&str; 18] = [
+    "system",
+    "user",
+    "assistant",
+    "tool",
+    "call",
+    "response",
+    "name",
+    "arguments",
+    "type",
+    "object",
+    "string",
+    "properties",
+    "required",
+    "text",
+    "query",
+    "folder",
+    "notes",
+    "search",
+];
+
 impl Vocabulary {
     fn new(size: usize) -> Self {
+        let formats = of_formats();
+        let size = size - formats.len();
         let mut tokens: Vec<String> = (0..=255u8).map(|byte| byte_letter(byte).to_string()).collect();
         tokens.extend(SPECIAL_TOKENS.iter().map(|token| (*token).to_owned()));
         let mut known: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
@@ -267,6 +305,11 @@ impl Vocabulary {
                 ids.push(*id);
                 words.push(word);
             }
+        }
+        // Last, so that every join of a word's front comes before them.
+        for (merge, token) in formats {
+            merges.push(merge);
+            tokens.push(token);
         }
         Self { tokens, merges, words, ids }
     }

@@ -21,7 +21,7 @@ use lectern_test_gguf::{QUOTED_WORDS, QuotingModel, Size};
 use serde_json::json;
 
 use other::{Peer, number};
-use scenarios::Words;
+use scenarios::{Step, Words};
 use table::{Line, median};
 
 /// Tokens of context on both sides.
@@ -156,7 +156,7 @@ impl Pairs {
 }
 
 async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
-    let [mut prompt, mut reply, mut turn, mut typed, mut step, mut found, mut grammar] =
+    let [mut prompt, mut reply, mut pasted, mut typed, mut looked_at, mut step, mut found, mut grammar] =
         std::array::from_fn(|_| Pairs::default());
     // The first round warms up: files in memory, threads started.
     for round in 0..=setup.rounds {
@@ -167,20 +167,30 @@ async fn compare(model: &LocalModel, setup: &mut Setup, lines: &mut Vec<Line>) {
         }
         prompt.add(one);
         reply.add(two);
-        let [cold, read, theirs] = scenarios::second_turn(model, setup.peer.as_mut(), &words).await;
-        turn.add([cold, theirs]);
-        typed.add([read, theirs]);
-        step.add(scenarios::second_step(model, setup.peer.as_mut(), &words).await);
-        found.add(scenarios::found_step(model, setup.peer.as_mut(), &words).await);
+        let turn = scenarios::second_turn(model, setup.peer.as_mut(), &words).await;
+        pasted.add([turn.pasted, turn.theirs]);
+        typed.add([turn.typed, turn.theirs]);
+        looked_at.add([turn.looked_at, turn.theirs]);
+        for (pairs, one) in [(&mut step, Step::writes(&words)), (&mut found, Step::searches(&words))] {
+            pairs.add(scenarios::second_step(model, setup.peer.as_mut(), &words, &one).await);
+        }
         grammar.add(scenarios::grammar(model, setup.peer.as_mut(), &words).await);
         println!("round {round} of {}", setup.rounds);
     }
     lines.push(prompt.line("prompt of 500 tokens", "tok/s", true, Some(1.0)));
     lines.push(reply.line("reply of 64 tokens", "tok/s", true, Some(1.0)));
-    lines.push(turn.line("second turn, 32 new words: first token", "s", false, Some(3.0)));
-    lines.push(typed.line("the same, read while it was typed", "s", false, Some(3.0)));
+    // Nothing that is known before can be saved here: both sides read what is new.
+    lines.push(pasted.line(
+        "second turn, 32 words pasted and sent at once: first token",
+        "s",
+        false,
+        Some(1.0),
+    ));
+    lines.push(typed.line("second turn, 32 words typed, sent with the last letter", "s", false, Some(3.0)));
+    lines.push(looked_at.line("second turn, 32 words typed, sent after a moment", "s", false, Some(3.0)));
     lines.push(step.line("second step, after a call that wrote a note: first token", "s", false, Some(3.0)));
-    lines.push(found.line("second step, after a search: first token", "s", false, Some(3.0)));
+    // The result is most of what is new, and both sides read it.
+    lines.push(found.line("second step, after a search: first token", "s", false, Some(1.0)));
     lines.push(grammar.line("a token more under a grammar", "ms", false, None));
 }
 

@@ -97,13 +97,16 @@ pub async fn ask(model: &LocalModel, request: &ChatRequest) -> Timed {
     out
 }
 
+/// What every tool is said to do.
+pub const DESCRIPTION: &str = "Works on notes.";
+
 pub fn tool(name: &str, schema: Value) -> ToolSpec {
     ToolSpec {
         name: ToolName::from(name),
         server: ServerId::from("bench"),
         original_name: name.to_owned(),
         title: None,
-        description: "Writes a note.".to_owned(),
+        description: DESCRIPTION.to_owned(),
         input_schema: schema,
         output_schema: None,
         annotations: ToolAnnotations::default(),

@@ -1,8 +1,7 @@
 //! What is measured, each on both sides with the same messages, one after the other.
 
 use lectern_core::{
-    AnswerForm, ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolCallId, ToolChoice, ToolName,
-    UserMessage,
+    AnswerForm, ChatModel, ChatRequest, ConversationId, Message, Sampling, ToolChoice, UserMessage,
 };
 use lectern_local::LocalModel;
 use lectern_test_gguf::QuotingModel;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::other::{Peer, number};
-use crate::ours::{Timed, ask, result, tool};
+use crate::ours::{DESCRIPTION, Timed, ask, result, tool};
 use crate::table::median;
 
 /// Tokens of the prompt and of the reply where tokens per second are measured.
@@ -75,8 +74,20 @@ pub async fn throughput(
     [0, 1].map(|i| [Some(ours[i]), theirs.map(|theirs| theirs[i])])
 }
 
-/// Seconds until the second turn begins to be answered: ours, ours when it was read while it was typed, theirs.
-pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 3] {
+/// Seconds until the second turn begins to be answered.
+#[derive(Default)]
+pub struct SecondTurn {
+    /// The message came in one piece, as from the clipboard, and was sent at once.
+    pub pasted: Option<f64>,
+    /// It was typed, and sent with the last letter.
+    pub typed: Option<f64>,
+    /// It was typed, and sent after a moment.
+    pub looked_at: Option<f64>,
+    /// The peer's.
+    pub theirs: Option<f64>,
+}
+
+pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> SecondTurn {
     let system = words.other(1, 200);
     let (question, next) = (words.other(2, 60), words.other(3, 32));
     let mut request = ChatRequest {
@@ -87,17 +98,28 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
         ..ChatRequest::default()
     };
     let reply = ask(model, &request).await;
-    request.messages.extend([reply.message(), user(&next)]);
+    request.messages.push(reply.message());
     request.sampling = greedy(2);
-    let second = ask(model, &request).await;
-    // The same with another last message, of which all but the last word is typed when the user pauses.
-    let other = words.other(12, 32);
-    request.messages.pop();
-    request.messages.push(user(&other));
-    model.prepare(request.clone(), CancellationToken::new()).await;
-    let read = ask(model, &request).await;
-    let evaluated = |timed: &Timed| timed.usage.prompt_tokens - timed.usage.reused_tokens;
-    println!("second turn: {} tokens read, {} after typing", evaluated(&second), evaluated(&read));
+    let with = |text: &str| {
+        let messages = request.messages.iter().cloned().chain([user(text)]).collect();
+        ChatRequest { messages, ..request.clone() }
+    };
+    let pasted = ask(model, &with(&next)).await;
+    // What the window tells: each word when it ends, and all of it when the user pauses.
+    let type_words = async |text: &str| {
+        for (end, _) in text.match_indices(' ') {
+            model.prepare(with(&text[..=end]), CancellationToken::new()).await;
+        }
+    };
+    let text = words.other(12, 32);
+    type_words(&text).await;
+    let typed = ask(model, &with(&text)).await;
+    let text = words.other(19, 32);
+    type_words(&text).await;
+    model.prepare(with(&text), CancellationToken::new()).await;
+    let looked_at = ask(model, &with(&text)).await;
+    let read = |timed: &Timed| timed.usage.prompt_tokens - timed.usage.reused_tokens;
+    println!("second turn: {}, {} and {} tokens read", read(&pasted), read(&typed), read(&looked_at));
     let theirs = asked(peer, |peer| {
         let mut messages = vec![
             json!({ "role": "system", "content": system }),
@@ -109,7 +131,8 @@ pub async fn second_turn(model: &LocalModel, peer: Option<&mut Peer>, words: &Wo
         peer.chat(json!({ "messages": messages, "max_tokens": 2 }))
     });
     let first = |timed: &Timed| Some(timed.first.as_secs_f64());
-    [first(&second), first(&read), theirs.map(|answer| number(&answer, "first"))]
+    let theirs = theirs.map(|answer| number(&answer, "first"));
+    SecondTurn { pasted: first(&pasted), typed: first(&typed), looked_at: first(&looked_at), theirs }
 }
 
 /// Tokens per second of a reply, the median of so many, after two conversations of 2,000 tokens.
@@ -131,95 +154,94 @@ pub async fn beside_others(model: &LocalModel, words: &Words<'_>, rounds: usize)
     median(paces).unwrap_or(f64::NAN)
 }
 
-fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "folder": { "enum": ["inbox", "archive"] }, "text": { "type": "string" } },
-        "required": ["folder", "text"],
-    })
+/// A step that calls a tool, and what the tool gives back.
+pub struct Step {
+    name: &'static str,
+    system: String,
+    question: String,
+    schema: Value,
+    result: String,
 }
 
-/// Seconds until the step after a call begins to be answered. The call writes a note, its result is short.
-pub async fn second_step(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 2] {
-    let (system, question) = (words.other(4, 200), words.other(5, 40));
-    let created = format!("created {}", words.other(6, 6));
-    let spec = tool("notes__create", schema());
-    let mut request = ChatRequest {
-        conversation: words.conversation("steps"),
-        system: Some(system.clone()),
-        messages: vec![user(&question)],
-        tools: vec![spec.clone()],
-        tool_choice: ToolChoice::Required,
-        sampling: greedy(600),
-        ..ChatRequest::default()
-    };
+impl Step {
+    /// A long call, a short result: a note is written.
+    pub fn writes(words: &Words<'_>) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": { "folder": { "enum": ["inbox", "archive"] }, "text": { "type": "string" } },
+            "required": ["folder", "text"],
+        });
+        let result = format!("created {}", words.other(6, 6));
+        Self {
+            name: "notes__create",
+            system: words.other(4, 200),
+            question: words.other(5, 40),
+            schema,
+            result,
+        }
+    }
+
+    /// A short call, a long result: notes are searched.
+    pub fn searches(words: &Words<'_>) -> Self {
+        let schema = json!({
+            "type": "object", "properties": { "query": { "enum": [words.other(17, 3)] } }, "required": ["query"],
+        });
+        let (system, question) = (words.other(15, 600), words.other(16, 24));
+        Self { name: "notes__search", system, question, schema, result: words.other(18, 60) }
+    }
+
+    fn ours(&self, words: &Words<'_>) -> ChatRequest {
+        ChatRequest {
+            conversation: words.conversation(self.name),
+            system: Some(self.system.clone()),
+            messages: vec![user(&self.question)],
+            tools: vec![tool(self.name, self.schema.clone())],
+            tool_choice: ToolChoice::Required,
+            sampling: greedy(600),
+            ..ChatRequest::default()
+        }
+    }
+
+    fn theirs(&self, peer: &mut Peer) -> Result<Value, String> {
+        let tools = json!([{ "type": "function", "function": {
+            "name": self.name, "description": DESCRIPTION, "parameters": self.schema,
+        } }]);
+        let mut messages = vec![
+            json!({ "role": "system", "content": self.system }),
+            json!({ "role": "user", "content": self.question }),
+        ];
+        let forced = json!({ "type": "function", "function": { "name": self.name } });
+        let reply = peer.chat(
+            json!({ "messages": messages, "tools": tools, "tool_choice": forced, "max_tokens": 600 }),
+        )?;
+        let call = reply["calls"].get(0).ok_or("the peer made no call")?;
+        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{
+            "id": call["id"], "type": "function",
+            "function": { "name": self.name, "arguments": call["arguments"] },
+        }] }));
+        messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": self.result }));
+        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 2 }))
+    }
+}
+
+/// Seconds until the step after a call that the model wrote begins to be answered: ours, theirs.
+pub async fn second_step(
+    model: &LocalModel,
+    peer: Option<&mut Peer>,
+    words: &Words<'_>,
+    step: &Step,
+) -> [Option<f64>; 2] {
+    let mut request = step.ours(words);
     let reply = ask(model, &request).await;
     let Some(call) = reply.calls.first() else { return [None, None] };
-    request.messages.extend([reply.message(), result(call, &created)]);
+    request.messages.extend([reply.message(), result(call, &step.result)]);
     request.tool_choice = ToolChoice::Auto;
     request.sampling = greedy(2);
     let second = ask(model, &request).await;
-    let theirs = asked(peer, |peer| second_step_of(peer, &system, &question, &created));
+    let read = second.usage.prompt_tokens - second.usage.reused_tokens;
+    println!("after `{}`: {} tokens written, {read} read", step.name, reply.usage.generated_tokens);
+    let theirs = asked(peer, |peer| step.theirs(peer));
     [Some(second.first.as_secs_f64()), theirs.map(|answer| number(&answer, "first"))]
-}
-
-/// Seconds until the step after a search begins to be answered: a short call, a result of many lines.
-pub async fn found_step(model: &LocalModel, peer: Option<&mut Peer>, words: &Words<'_>) -> [Option<f64>; 2] {
-    let (system, question) = (words.other(15, 600), words.other(16, 24));
-    let (query, found) = (words.other(17, 3), words.other(18, 60));
-    let schema = json!({
-        "type": "object", "properties": { "query": { "type": "string" } }, "required": ["query"],
-    });
-    let mut request = ChatRequest {
-        conversation: words.conversation("search"),
-        system: Some(system.clone()),
-        messages: vec![user(&question)],
-        tools: vec![tool("notes__search", schema.clone())],
-        sampling: greedy(8),
-        ..ChatRequest::default()
-    };
-    ask(model, &request).await;
-    let arguments = json!({ "query": query });
-    let call = (ToolCallId::from("call_1"), ToolName::from("notes__search"), arguments.to_string());
-    let made = Timed { calls: vec![call.clone()], ..Timed::default() };
-    request.messages.extend([made.message(), result(&call, &found)]);
-    request.sampling = greedy(2);
-    let second = ask(model, &request).await;
-    let theirs = asked(peer, |peer| {
-        let tools = json!([{ "type": "function", "function": {
-            "name": "notes__search", "description": "Writes a note.", "parameters": schema,
-        } }]);
-        let mut messages = vec![
-            json!({ "role": "system", "content": system }),
-            json!({ "role": "user", "content": question }),
-        ];
-        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 8 }))?;
-        messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{
-            "id": "call_1", "type": "function",
-            "function": { "name": "notes__search", "arguments": arguments.to_string() },
-        }] }));
-        messages.push(json!({ "role": "tool", "tool_call_id": "call_1", "content": found }));
-        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 2 }))
-    });
-    [Some(second.first.as_secs_f64()), theirs.map(|answer| number(&answer, "first"))]
-}
-
-fn second_step_of(peer: &mut Peer, system: &str, question: &str, created: &str) -> Result<Value, String> {
-    let tools = json!([{ "type": "function", "function": {
-        "name": "notes__create", "description": "Writes a note.", "parameters": schema(),
-    } }]);
-    let mut messages =
-        vec![json!({ "role": "system", "content": system }), json!({ "role": "user", "content": question })];
-    let forced = json!({ "type": "function", "function": { "name": "notes__create" } });
-    let reply =
-        peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": forced, "max_tokens": 600 }))?;
-    let call = reply["calls"].get(0).ok_or("the peer made no call")?;
-    messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{
-        "id": call["id"], "type": "function",
-        "function": { "name": "notes__create", "arguments": call["arguments"] },
-    }] }));
-    messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": created }));
-    peer.chat(json!({ "messages": messages, "tools": tools, "tool_choice": "auto", "max_tokens": 2 }))
 }
 
 /// Milliseconds that a token costs more when the answer has to be JSON of a schema: ours, theirs.
