@@ -58,32 +58,53 @@ impl Session<'_> {
         self.slots[index].setting = setting_of(request);
         self.slots[index].history.told.clone_from(&prompt.told);
         self.slots.touch(index, &request.conversation);
-        if !request.side {
-            self.clear_the_way(&request.conversation, tokens);
+        if !request.side && self.clear_the_way(&request.conversation, tokens) {
+            self.move_up(index);
         }
         index
     }
 
-    /// Lets other conversations wait in memory: one cache is for all, and attention looks over every cell of it that is
-    /// in use, whoever's it is. What they share with the one that goes on stays for it.
-    fn clear_the_way(&mut self, conversation: &str, tokens: &[LlamaToken]) {
+    /// Lets other conversations wait in memory, and forgets what side jobs read: one cache is for all, and attention looks
+    /// over its cells up to the last one in use, whoever's they are. What they share with the one that goes on stays for
+    /// it. Whether any went.
+    fn clear_the_way(&mut self, conversation: &str, tokens: &[LlamaToken]) -> bool {
         if !self.rewinds() {
-            return;
+            return false;
         }
-        let in_the_way: Vec<usize> = (0..self.slots.side())
+        let in_the_way: Vec<usize> = (0..self.slots.len())
             .filter(|index| {
                 let slot = &self.slots[*index];
                 slot.conversation.as_deref() != Some(conversation)
                     && slot.cached - slot.common(tokens) >= IN_THE_WAY
             })
             .collect();
+        let mut any = false;
         for index in in_the_way {
             // What is not saved yet is left where it is until it is: the file would be waited for.
             let unsaved = self.keep.disk.is_some() && self.slots[index].changed;
             let size = self.context.copy_size(sequence(index), Part::Whole) as u64;
-            if !unsaved && self.keep.has_room(size) {
+            if index == self.slots.side() || !unsaved && self.keep.has_room(size) {
                 self.vacate(index);
+                any = true;
             }
+        }
+        any
+    }
+
+    /// Brings a conversation's cells to the front of the cache, where others gave way.
+    fn move_up(&mut self, index: usize) {
+        let slot = &self.slots[index];
+        let shares = |other: &Slot| other.common(&slot.tokens) >= WORTH_SHARING;
+        let shared = (0..self.slots.len()).any(|other| other != index && shares(&self.slots[other]));
+        let size = self.context.copy_size(sequence(index), Part::Whole) as u64;
+        if slot.cached < WORTH_KEEPING || shared || !self.keep.has_room(size) {
+            return;
+        }
+        self.trim(index);
+        let Some(copy) = self.context.copy(sequence(index), Part::Whole) else { return };
+        self.context.forget(sequence(index));
+        if !self.context.put_back(sequence(index), &copy, Part::Whole) {
+            self.slots[index].cached = 0;
         }
     }
 

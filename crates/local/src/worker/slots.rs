@@ -17,8 +17,9 @@ pub(super) use super::history::Record;
 pub(super) const WORTH_SHARING: usize = 16;
 /// What would be lost of a branch, or won by bringing a state back, has to be longer than this.
 pub(super) const WORTH_KEEPING: usize = 64;
-/// So many tokens of a resting conversation, which it shares with no one, are worth a copy to get them out of the way.
-pub(super) const IN_THE_WAY: usize = 512;
+/// So many tokens of a resting conversation, which it shares with no one, are worth a copy to get them out of the way:
+/// attention of the one that goes on looks over them with each token.
+pub(super) const IN_THE_WAY: usize = 64;
 /// What is lost with another setting is worth a branch, unless that many times as much stays.
 const SMALL_PART: usize = 8;
 /// Checkpoints of one slot.
