@@ -45,6 +45,17 @@ pub(crate) struct ContextOptions {
     pub(crate) rollback: u32,
 }
 
+impl ContextOptions {
+    /// Whether flash attention may take many tokens at once (`ggml_compute_forward_flash_attn_ext_f16` in
+    /// `ggml-cpu/ops.cpp`): keys and values are kept alike, and not in blocks.
+    fn attends_in_tiles(&self) -> bool {
+        let keys = self.keys.unwrap_or(KvType::F16);
+        self.flash_attention != FlashAttention::Off
+            && self.values.unwrap_or(KvType::F16) == keys
+            && matches!(keys, KvType::F16 | KvType::F32)
+    }
+}
+
 /// What a context computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -91,6 +102,8 @@ pub(crate) struct Context<'model> {
     batch: sys::llama_batch,
     capacity: usize,
     tile: Tile,
+    /// Whether attention may be computed in tiles.
+    in_tiles: bool,
     logits: Logits,
     model: PhantomData<&'model LlamaModel>,
 }
@@ -140,7 +153,8 @@ impl<'model> Context<'model> {
         // SAFETY: room for `capacity` tokens of one sequence each; freed in `drop`.
         let batch = unsafe { sys::llama_batch_init(i32::try_from(capacity).unwrap_or(i32::MAX), 0, 1) };
         let (capacity, tile) = (capacity as usize, options.tile);
-        Ok(Self { handle, batch, capacity, tile, logits: Logits::None, model: PhantomData })
+        let in_tiles = options.attends_in_tiles();
+        Ok(Self { handle, batch, capacity, tile, in_tiles, logits: Logits::None, model: PhantomData })
     }
 
     /// Tokens that one sequence may have.
@@ -202,7 +216,7 @@ impl<'model> Context<'model> {
         }
         self.logits = Logits::None;
         let end = tokens.len();
-        let filling = self.tile.filling(end).min(self.capacity - end);
+        let filling = self.tile.filling(end, position, self.in_tiles).min(self.capacity - end);
         let last = tokens.iter().rev().take(1).cycle();
         for (index, token) in tokens.iter().chain(last).take(end + filling).enumerate() {
             let position = i32::try_from(position + index).map_err(|_| DecodeError::Full)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use llama_cpp_2::model::LlamaModel;
 
 use super::asked::Asked;
+use super::backends;
 use super::calls::json_force;
 use super::cells::{is_cell, position};
 use super::constraint::{held_prompt, sampler_of};
@@ -353,7 +354,11 @@ fn tile_of(model: &LlamaModel, path: &Path) -> Tile {
     // SAFETY: a function without conditions.
     let on_processor = !unsafe { llama_cpp_sys_2::llama_supports_gpu_offload() };
     let shape = || read_info(path).map(|info| info.shape).unwrap_or_default();
-    if forgets && on_processor && shape().is_tiled() { Tile::of_processor() } else { Tile::None }
+    if forgets && on_processor && shape().is_tiled() {
+        Tile::of_processor(backends::chosen())
+    } else {
+        Tile::None
+    }
 }
 
 /// Refuses settings of the cache that this model cannot have, before llama.cpp does so without a reason.
