@@ -14,7 +14,7 @@ pub(crate) enum Tile {
     Four,
     /// Sixteen, and fours of what is left.
     Sixteen,
-    /// The same, but from the second thirty-two on nothing is saved by fewer (AMX, `ggml-cpu/amx`).
+    /// Thirty-two (AMX, `ggml-cpu/amx`): fewer are no slower than whole ones, so only attention is served.
     ThirtyTwo,
 }
 
@@ -26,6 +26,8 @@ const QUERIES: usize = 64;
 const AS_A_TILE: usize = 18;
 /// So many tokens of the context cost what one more token of the batch does, as far as attention is saved at all.
 const AS_A_TOKEN: usize = 2000;
+/// So many tokens more cost what a second tile of thirty-two does.
+const AS_A_SECOND_TILE: usize = 8;
 
 impl Tile {
     /// Of this processor, for matrices that are reordered, by the kind of code that was chosen for it.
@@ -50,8 +52,9 @@ impl Tile {
         match self {
             Self::None => false,
             Self::ThirtyTwo if tokens > 32 => true,
-            // Thirty-two tokens more cost what attention to so many does.
-            Self::ThirtyTwo => tokens > 16 && behind >= 1500,
+            Self::ThirtyTwo => {
+                tokens > AS_A_TILE && behind * (tokens - AS_A_TILE) >= AS_A_TOKEN * AS_A_SECOND_TILE
+            }
             Self::Four | Self::Sixteen => {
                 tokens > AS_A_TILE && behind * (tokens - AS_A_TILE) >= AS_A_TOKEN * missing
             }
@@ -61,12 +64,12 @@ impl Tile {
     fn filling_matrices(self, tokens: usize) -> usize {
         let over = |tile: usize| tokens % tile;
         match self {
-            Self::None => 0,
+            Self::None | Self::ThirtyTwo => 0,
             Self::Four if over(4) < 2 => 0,
             Self::Four => 4 - over(4),
             // One or two tokens by themselves, or four, take no longer than sixteen.
-            Self::Sixteen | Self::ThirtyTwo if matches!(over(16), 0 | 1 | 2 | 4) => 0,
-            Self::Sixteen | Self::ThirtyTwo => 16 - over(16),
+            Self::Sixteen if matches!(over(16), 0 | 1 | 2 | 4) => 0,
+            Self::Sixteen => 16 - over(16),
         }
     }
 }
@@ -104,8 +107,8 @@ mod tests {
         let filled = |tile: Tile, tokens, behind| tokens + tile.filling(tokens, behind, true);
         let counts = [1, 14, 24, 33, 48, 60, 64, 80];
         let all = |tile, behind| counts.map(|tokens| filled(tile, tokens, behind));
-        assert_eq!(all(Tile::ThirtyTwo, 0), [1, 16, 32, 64, 64, 64, 64, 80]);
-        assert_eq!(all(Tile::ThirtyTwo, 2000), [1, 16, 64, 64, 64, 64, 64, 80]);
+        assert_eq!(all(Tile::ThirtyTwo, 0), [1, 14, 24, 64, 64, 64, 64, 80]);
+        assert_eq!(all(Tile::ThirtyTwo, 3000), [1, 14, 64, 64, 64, 64, 64, 80]);
         assert_eq!(all(Tile::Sixteen, 0), [1, 16, 32, 33, 48, 64, 64, 80]);
         assert_eq!(all(Tile::Sixteen, 2000), [1, 16, 32, 33, 64, 64, 64, 80]);
         assert_eq!(all(Tile::Four, 8000), [1, 16, 24, 64, 64, 64, 64, 80]);
