@@ -41,19 +41,14 @@ impl Ahead {
         latest.cancel.clone()
     }
 
-    /// Ends what was begun for other models than this.
-    fn end_but_of(&self, model: &ModelId) {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if latest.of.as_ref().is_some_and(|(_, of)| of != model) {
-            latest.cancel.cancel();
-        }
-    }
-
-    /// Ends what was begun.
-    fn end(&self) {
+    /// Ends what was begun, unless it is for this model.
+    fn end_but_of(&self, model: Option<&ModelId>) {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.cancel.cancel();
-        *latest = Latest::default();
+        let of = latest.of.as_ref().map(|(_, of)| of);
+        if of.is_none() || of != model {
+            latest.cancel.cancel();
+            *latest = Latest::default();
+        }
     }
 }
 
@@ -77,7 +72,7 @@ impl Engine {
         model: Option<ModelId>,
     ) {
         let Ok(model) = self.model_for(model.as_ref(), conversation.as_ref()) else {
-            return self.0.ahead.end();
+            return self.0.ahead.end_but_of(None);
         };
         let cancel = self.0.ahead.begin((conversation.clone(), model.id.clone()));
         // A model that cannot be used says so when it is asked.
@@ -88,7 +83,7 @@ impl Engine {
 
     /// A question was sent to this model: others stop reading ahead. That one knows what of it still serves.
     pub(super) fn asked_ahead(&self, model: &ModelId) {
-        self.0.ahead.end_but_of(model);
+        self.0.ahead.end_but_of(Some(model));
     }
 
     /// The request that this draft will most likely become: made of what a turn would be started with.

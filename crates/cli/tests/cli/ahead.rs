@@ -133,5 +133,12 @@ async fn the_model_of_the_next_message_is_the_one_that_reads() {
     opened.engine.read_ahead(None, &draft, Some(other.clone())).await;
     let usage = ask(&opened, &other, &format!("{draft}and an end")).await;
     assert!(usage.reused_tokens + BEHIND >= usage.prompt_tokens, "{usage:?}");
+    // The usual one, whose reading ends when another is asked, reads again afterwards.
+    let (given_up, draft) = (self::draft(2), self::draft(3));
+    opened.engine.read_ahead(None, &given_up, Some(usual.clone())).await;
+    ask(&opened, &other, "Something else").await;
+    opened.engine.read_ahead(None, &draft, Some(usual.clone())).await;
+    let usage = ask(&opened, &usual, &format!("{draft}and an end")).await;
+    assert!(usage.reused_tokens + BEHIND >= usage.prompt_tokens, "{usage:?}");
     opened.engine.shutdown().await;
 }

@@ -36,7 +36,6 @@ enum Stage {
 }
 
 /// Something to read, and how to know that it is not to be read any more.
-#[derive(Clone)]
 pub(super) struct Ticket {
     stop: CancellationToken,
     number: u64,
@@ -49,6 +48,17 @@ impl Reading {
         // Nobody waits for a title, and what is being read is soon wanted.
         let side = request.purpose == Purpose::Side && request.conversation != likely.conversation;
         side || (!self.stop.is_cancelled() && goes_on(likely, request) && self.whole_serves(likely, request))
+    }
+
+    /// Nothing is to be read any more.
+    fn end(&mut self) {
+        self.stop.cancel();
+        self.request = None;
+    }
+
+    /// Whether nothing else was asked for since.
+    fn is_of(&self, ticket: &Ticket) -> bool {
+        self.number == ticket.number && !ticket.stop.is_cancelled()
     }
 
     fn whole_serves(&self, likely: &ChatRequest, request: &ChatRequest) -> bool {
@@ -70,17 +80,14 @@ fn goes_on(likely: &ChatRequest, request: &ChatRequest) -> bool {
 impl Shared {
     /// Stops reading ahead.
     pub(super) fn interrupt(&self) {
-        let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        current.stop.cancel();
-        current.request = None;
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 
     /// The same, unless what is being read is the beginning of what is waited for.
     pub(super) fn interrupt_for(&self, request: &ChatRequest) {
         let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if !current.serves(request) {
-            current.stop.cancel();
-            current.request = None;
+            current.end();
         }
     }
 
@@ -99,14 +106,13 @@ impl Shared {
 
     /// Whether nothing else was asked for since.
     pub(super) fn is_latest(&self, ticket: &Ticket) -> bool {
-        let current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        current.number == ticket.number && !ticket.stop.is_cancelled()
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).is_of(ticket)
     }
 
     /// The common part is read; the rest is to be read too, unless something else counts.
     fn read_on(&self, ticket: &Ticket) -> bool {
         let mut current = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        let latest = current.number == ticket.number && !ticket.stop.is_cancelled();
+        let latest = current.is_of(ticket);
         if latest {
             current.stage = Stage::Whole;
         }

@@ -39,18 +39,8 @@ impl Session<'_> {
             return Ok(count(common));
         }
         let index = self.settle(one, &prompt);
-        loop {
-            let done = self.slots[index].cached;
-            if pauses.contains(&done) {
-                self.checkpoint(index);
-            }
-            if done == common {
-                break;
-            }
-            let next = pauses.iter().copied().find(|pause| *pause > done);
-            if !self.step_to(index, next.unwrap_or(common))? {
-                return Ok(count(done));
-            }
+        if !self.read_all(index, &pauses, |_| {})? {
+            return Ok(count(self.slots[index].cached));
         }
         if !self.rewinds() && one != other {
             self.checkpoint_draft(index);

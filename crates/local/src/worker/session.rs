@@ -241,9 +241,21 @@ impl<'model> Session<'model> {
         let pauses = if self.rewinds() { Vec::new() } else { self.renderer.pauses(request, prompt) };
         self.slots[index].drop_draft();
         let job = request.job;
+        self.read_all(index, &pauses, |done| {
+            output.send(&Event::Prompt { job, done, total: usage.prompt, reused: usage.reused });
+        })
+    }
+
+    /// Evaluates all of a slot, and keeps checkpoints at these places. False when it was cancelled.
+    pub(super) fn read_all(
+        &mut self,
+        index: usize,
+        pauses: &[usize],
+        mut told: impl FnMut(u32),
+    ) -> Result<bool, WorkerError> {
         loop {
             let done = self.slots[index].cached;
-            output.send(&Event::Prompt { job, done: count(done), total: usage.prompt, reused: usage.reused });
+            told(count(done));
             if pauses.contains(&done) {
                 self.checkpoint(index);
             }

@@ -67,44 +67,41 @@ const ALL: [Architecture; 5] = [
     Architecture::Predicting,
 ];
 
+/// Sends this after the drafts, and sees that the model says what it says where nothing was read before; what was read
+/// then, and the reply.
+async fn sent_after_drafts(architecture: Architecture, text: &str) -> (u32, Reply) {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model_of(architecture, folder.path()).await;
+    let begun = begun(&model).await;
+    typed(&model, &begun, &DRAFTS).await;
+    let reply = ask(&model, with(&begun, text)).await;
+    let read = read_now(&reply);
+    same_without_reading_ahead(&model, &begun, text, &reply).await;
+    (read, reply)
+}
+
 #[tokio::test]
 async fn what_is_sent_as_it_was_typed_is_read_but_for_one_token() {
     for architecture in ALL {
-        let folder = tempfile::tempdir().unwrap();
-        let model = model_of(architecture, folder.path()).await;
-        let begun = begun(&model).await;
-        typed(&model, &begun, &DRAFTS).await;
-        let reply = ask(&model, with(&begun, TYPED)).await;
-        assert_eq!(read_now(&reply), 1, "{architecture:?}: {:?}", reply.usage);
-        same_without_reading_ahead(&model, &begun, TYPED, &reply).await;
+        let (read, reply) = sent_after_drafts(architecture, TYPED).await;
+        assert_eq!(read, 1, "{architecture:?}: {:?}", reply.usage);
     }
 }
 
 #[tokio::test]
 async fn a_draft_that_goes_on_is_read_but_for_its_end() {
     for architecture in ALL {
-        let folder = tempfile::tempdir().unwrap();
-        let model = model_of(architecture, folder.path()).await;
-        let begun = begun(&model).await;
-        typed(&model, &begun, &DRAFTS).await;
-        let longer = format!("{TYPED}, and so on");
-        let reply = ask(&model, with(&begun, &longer)).await;
-        assert!(read_now(&reply) < BEHIND, "{architecture:?}: {:?}", reply.usage);
-        same_without_reading_ahead(&model, &begun, &longer, &reply).await;
+        let (read, reply) = sent_after_drafts(architecture, &format!("{TYPED}, and so on")).await;
+        assert!(read < BEHIND, "{architecture:?}: {:?}", reply.usage);
     }
 }
 
 #[tokio::test]
 async fn a_draft_that_is_given_up_costs_none_of_the_history() {
+    let other = "Something else";
     for architecture in ALL {
-        let folder = tempfile::tempdir().unwrap();
-        let model = model_of(architecture, folder.path()).await;
-        let begun = begun(&model).await;
-        typed(&model, &begun, &DRAFTS).await;
-        let other = "Something else";
-        let reply = ask(&model, with(&begun, other)).await;
-        assert!(read_now(&reply) < BEHIND + other.len() as u32, "{architecture:?}: {:?}", reply.usage);
-        same_without_reading_ahead(&model, &begun, other, &reply).await;
+        let (read, reply) = sent_after_drafts(architecture, other).await;
+        assert!(read < BEHIND + other.len() as u32, "{architecture:?}: {:?}", reply.usage);
     }
 }
 
@@ -138,6 +135,34 @@ async fn same_without_reading_ahead(model: &LocalModel, begun: &ChatRequest, tex
 
 async fn fixture() -> Fixture {
     random_model(Recipe { context: 8192, ..Recipe::default() }).await
+}
+
+#[tokio::test]
+async fn what_is_read_ahead_is_not_read_again() {
+    let fixture = fixture().await;
+    let typed = "I would like to know what the notes say of the journey to Lyon and of the weather there";
+    let system = Some("You look after notes. ".repeat(20));
+    let first = ChatRequest { system: system.clone(), ..request("Hello") };
+    let reply = ask(&fixture.model, first.clone()).await;
+    let mut next = first;
+    next.messages.push(Message::Assistant(reply.message()));
+    // While it is typed, key after key, some of them wrong.
+    for draft in ["I", "I would like to k", "I would like to know waht", typed] {
+        let mut drafted = next.clone();
+        drafted.messages.push(Message::User(UserMessage::text(draft)));
+        fixture.model.prepare(drafted, CancellationToken::new()).await;
+    }
+    next.messages.push(Message::User(UserMessage::text(typed)));
+    let warm = ask(&fixture.model, next.clone()).await;
+    assert_eq!(warm.error, None);
+    let read_now = warm.usage.prompt_tokens - warm.usage.reused_tokens;
+    // The last word, what ends the message, and what opens the reply (a token is a byte here).
+    assert!(read_now < 40, "{:?}", warm.usage);
+    // And the answer is the one that it would have been.
+    let plain = self::fixture().await;
+    ask(&plain.model, ChatRequest { messages: next.messages[..1].to_vec(), ..next.clone() }).await;
+    let cold = ask(&plain.model, next).await;
+    assert_eq!((cold.text, cold.usage.prompt_tokens), (warm.text, warm.usage.prompt_tokens));
 }
 
 #[tokio::test]
