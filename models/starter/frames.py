@@ -59,9 +59,9 @@ APPEND = {
  'fr': 'Ajoute {c} à {p}|Ajoute « {c} » à {p}.|Ajoute « {c} » à la note {p}|Ajoute à {p} : {c}|Note dans {p} : {c}|Ajoute "{c}" à {p}|Ajoute la ligne « {c} » à {p}.|Ajoute {c} dans {p}|Ajoute ceci à {p} : {c}|Ajoute le texte « {c} » à la fin de {p}|Ajoute à la note {p} : {c}|Ajoute une ligne à {p} : {c}|Écris dans {p} : {c}|Ajoute dans la note {p} : {c}|Ajoute à ma note {p} : {c}',
  'zh': '在{p}里加上“{c}”|在{p}里写上{c}|在{p}末尾添加：{c}|把“{c}”加到{p}|往{p}里添加{c}|在笔记{p}里加一行“{c}”|给{p}添加：{c}|在{p}中追加：{c}|把{c}写到{p}里|在 {p} 里加一句：{c}|在{p}里加一句：{c}|在 {p} 里写上：{c}|在笔记 {p} 里添加：{c}|往 {p} 里加一行：{c}|在 {p} 末尾加上“{c}”|给 {p} 加一条：{c}|把“{c}”加到 {p} 里'}
 HELLO = {
- 'en': "Hello|Hi!|Hey|Good morning|Who are you?|What can you do?|help|Help|Thanks!|Thank you|How are you?|What are you?|Are you an AI?|Good evening|Hello there|What model are you?|hi|hello!|Hi there|Thanks a lot.|What's your name?|How can you help me?|ok|Bye",
- 'fr': "Bonjour|Salut !|Bonsoir|Qui es-tu ?|Que peux-tu faire ?|Aide|aide|Merci !|Merci|Comment ça va ?|Qu'est-ce que tu es ?|Es-tu une IA ?|Coucou|Quel modèle es-tu ?|Merci beaucoup.|Comment t'appelles-tu ?|Que sais-tu faire ?|d'accord|Au revoir|Bonjour !",
- 'zh': "你好|您好！|早上好|你是谁？|你能做什么？|帮助|谢谢！|谢谢|你好吗？|你是什么？|你是AI吗？|晚上好|你是什么模型？|你会做什么？|你叫什么名字？|嗨|多谢|好的|再见|怎么用？|你好！"}
+ 'en': "Hello|Hi!|Hey|Good morning|Who are you?|What can you do?|help|Help|How are you?|What are you?|Are you an AI?|Good evening|Hello there|What model are you?|hi|hello!|Hi there|What's your name?|How can you help me?",
+ 'fr': "Bonjour|Salut !|Bonsoir|Qui es-tu ?|Que peux-tu faire ?|Aide|aide|Comment ça va ?|Qu'est-ce que tu es ?|Es-tu une IA ?|Coucou|Quel modèle es-tu ?|Comment t'appelles-tu ?|Que sais-tu faire ?|Bonjour !",
+ 'zh': "你好|您好！|早上好|你是谁？|你能做什么？|帮助|你好吗？|你是什么？|你是AI吗？|晚上好|你是什么模型？|你会做什么？|你叫什么名字？|嗨|怎么用？|你好！"}
 OUT = {
  'en': "Write a poem about {t}.|Write me a poem about {t}|Translate {t} to French.|Translate {t} into Chinese|Write code for {t}.|Tell me a joke.|Tell me a joke about {t}|Brainstorm ideas for {t}|Write an essay on {t}|Draft an email about {t}|Write a story about {t}|Make up a song about {t}|Write an essay about {t}.|Translate this: {t}",
  'fr': "Écris un poème sur {t}.|Écris-moi un poème sur {t}|Traduis {t} en anglais.|Traduis {t} en chinois|Écris du code pour {t}.|Raconte-moi une blague.|Raconte une blague sur {t}|Rédige un courriel sur {t}|Écris une histoire sur {t}|Invente une chanson sur {t}|Rédige une dissertation sur {t}.|Traduis ceci : {t}",
@@ -72,17 +72,34 @@ BOTH = {
  'en': 'Read {p} and {r}|Open {p} and {r}|Show me {p} and {r}.|Read the notes {p} and {r}|Compare {p} with {r}|What do {p} and {r} say?|First open {p}, then {r}|Summarise {p} and {r}',
  'fr': 'Lis {p} et {r}|Ouvre {p} et {r}|Montre-moi {p} et {r}.|Lis les notes {p} et {r}|Compare {p} et {r}|Que disent {p} et {r} ?|Ouvre d\'abord {p}, puis {r}|Résume {p} et {r}',
  'zh': '打开{p}和{r}|读一下 {p} 和 {r}|看看{p}和{r}|比较 {p} 和 {r}|{p}和{r}里写了什么？|先打开 {p}，再打开 {r}|总结 {p} 和 {r}'}
-NEXT = {
- 'en': "And the other one?|What about the second?|And the next one?|Open the second one|Show me the other one|Read the next one.|And the second note?|the other one|What does the other note say?",
- 'fr': "Et l'autre ?|Et la deuxième ?|Et la suivante ?|Ouvre la deuxième|Montre-moi l'autre|Lis la suivante.|Et l'autre note ?|l'autre|Que dit l'autre note ?",
- 'zh': "那另一个呢？|第二个呢？|下一个呢？|打开第二个|给我看另一个|读下一个。|另一篇呢？|那一篇呢？|另一篇笔记里写了什么？"}
+OTHER = {  # the next of those found that was not opened yet
+ 'en': "And the other one?|What about the other note?|And the next one?|Show me the other one|Read the next one.|the other one|What does the other note say?|and the other?|next|Next one please|What is in the other one?|Now the other one.|Let me see the other one|another one?|Is there another one?|Anything else?|And the other note?|Go on with the next one|Show me the next|And another?|ok, and the other one?|What does the other one say?|Open the other one|Open the next one.|the next one please",
+ 'fr': "Et l'autre ?|Et la suivante ?|Montre-moi l'autre|Lis la suivante.|Et l'autre note ?|l'autre|Que dit l'autre note ?|la suivante|Et pour l'autre ?|Ouvre l'autre|Ouvre la suivante.|Une autre ?|Y en a-t-il une autre ?|Autre chose ?|Qu'y a-t-il dans l'autre ?|Maintenant l'autre.|Passe à la suivante|Et celle d'après ?|et l'autre|Que contient l'autre ?|Montre la suivante|Lis l'autre note.",
+ 'zh': "那另一个呢？|下一个呢？|给我看另一个|读下一个。|另一篇呢？|那一篇呢？|另一篇笔记里写了什么？|下一篇|另一个|还有别的吗？|还有吗？|打开另一篇|打开下一篇。|看看另一篇|另一个说了什么？|那另一篇呢？|下一篇呢？|再看下一篇|换另一篇|读另一篇笔记"}
+SECOND = {
+ 'en': "What about the second?|Open the second one|And the second note?|And the second one?|Show me the second.|Read the second one|And number two?|the second one please|What does the second one say?|Open the second note|Open number 2|second",
+ 'fr': "Et la deuxième ?|Ouvre la deuxième|Lis la deuxième.|Et la seconde ?|Montre-moi la deuxième|la deuxième|Que dit la deuxième note ?|Ouvre la deuxième note|Ouvre le numéro 2|Et la deuxième note ?",
+ 'zh': "第二个呢？|打开第二个|第二篇呢？|读第二篇|看看第二篇。|第二篇笔记里写了什么？|打开第二篇|第二个|那第二篇呢？|打开第2篇"}
+THIRD = {
+ 'en': "And the third one?|Open the third|the third one|What about the third note?|Show me number three|Read the third one.|And the third?|Open number 3|What does the third one say?",
+ 'fr': "Et la troisième ?|Ouvre la troisième|la troisième|Que dit la troisième note ?|Montre-moi la troisième|Lis la troisième.|Ouvre le numéro 3|Et la troisième note ?",
+ 'zh': "第三个呢？|打开第三个|第三篇呢？|看看第三篇|第三篇笔记里写了什么？|读第三篇。|打开第3篇|那第三篇呢？"}
+FIRST = {
+ 'en': "Open the first one|And the first one?|the first one|Back to the first.|Show me the first note|Read the first one|Open number 1",
+ 'fr': "Ouvre la première|Et la première ?|la première|Reviens à la première.|Montre-moi la première note|Lis la première|Ouvre le numéro 1",
+ 'zh': "打开第一个|第一个呢？|第一篇|回到第一篇。|看看第一篇笔记|读第一篇|打开第1篇"}
+WHOLE = {  # the note that the last answer was about
+ 'en': "Open it|Open that note|Show me the whole note|Read it to me|Read the whole note|What else does it say?|Show me that note.|open the note|What else is in it?|Open this note.|Read that note|Show me all of it|Summarise it|Give me the whole note.",
+ 'fr': "Ouvre-la|Ouvre cette note|Montre-moi toute la note|Lis-la|Lis toute la note|Que dit-elle d'autre ?|Montre cette note.|ouvre la note|Qu'y a-t-il d'autre dedans ?|Lis cette note|Résume-la|Montre-moi la note entière.",
+ 'zh': "打开它|打开这篇笔记|给我看整篇笔记|读一下这篇|读全文|它还写了什么？|看看这篇笔记。|打开这篇|里面还有什么？|总结一下这篇|给我看全文"}
 THANKS = {
- 'en': "Thanks!|Thank you|thanks a lot|Great, thank you!|ok|OK, thanks.|Perfect|Very good.|Good, that is all|Bye|no, thank you|got it",
- 'fr': "Merci !|Merci|merci beaucoup|Parfait, merci !|d'accord|OK, merci.|Parfait|Très bien.|Bien, c'est tout|Au revoir|non merci|compris",
- 'zh': "谢谢！|谢谢|多谢|很好，谢谢！|好的|好，谢谢。|完美|很好。|好，就这样|再见|不用了，谢谢|明白了"}
+ 'en': "Thanks!|Thank you|thanks a lot|Great, thank you!|ok|OK, thanks.|Thanks a lot.|Thank you!|thank you very much|Thank you, that helps.|Perfect|Very good.|Good, that is all|Bye|no, thank you|got it",
+ 'fr': "Merci !|Merci|merci beaucoup|Parfait, merci !|d'accord|OK, merci.|Merci beaucoup.|Un grand merci|Merci, c'est parfait.|Parfait|Très bien.|Bien, c'est tout|Au revoir|non merci|compris",
+ 'zh': "谢谢！|谢谢|多谢|很好，谢谢！|好的|好，谢谢。|非常感谢|谢谢你！|谢谢您|完美|很好。|好，就这样|再见|不用了，谢谢|明白了"}
+NO_OTHER = {'en': 'I found no other one.', 'fr': "Je n'en ai pas trouvé d'autre.", 'zh': '没有找到别的了。'}
 THANKS_A = {'en': 'You are welcome.', 'fr': 'Je vous en prie.', 'zh': '不客气。'}
 
-for _table in (BOTH, NEXT, THANKS, ASK, SEARCH, READ, LIST, LIST_IN, CREATE, APPEND, HELLO, OUT):
+for _table in (BOTH, OTHER, SECOND, THIRD, FIRST, WHOLE, THANKS, ASK, SEARCH, READ, LIST, LIST_IN, CREATE, APPEND, HELLO, OUT):
     for _lang, _s in _table.items(): _table[_lang] = [x for line in _s.split('\n') for x in line.split('|') if x]
 
 # ---- answers

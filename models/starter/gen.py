@@ -1,11 +1,10 @@
 """Synthetic dialogues for the starter: a person asks, the assistant calls the notes tools and quotes what they return."""
 import json
-import re
 
 import frames
 import words
-from frames import (APPEND, ASK, BOTH, CREATE, EMPTY, FAILED, FROM, HELLO, HELLO_A, LIST, LIST_IN, NEXT, NO_TOOLS_A, NONE_LISTED, NOTHING, OUT, OUT_A, READ, SAYS, SEARCH,
-                    THANKS, THANKS_A, TOOL_SAID, WROTE, YOURS)
+from frames import (APPEND, ASK, BOTH, CREATE, EMPTY, FAILED, FIRST, FROM, HELLO, HELLO_A, LIST, LIST_IN, NO_OTHER, NO_TOOLS_A, NONE_LISTED, NOTHING, OTHER, OUT, OUT_A, READ, SAYS,
+                    SEARCH, SECOND, THANKS, THANKS_A, THIRD, TOOL_SAID, WHOLE, WROTE, YOURS)
 from toolbox import render_tools, toolset
 from words import LANGS, passage, path_of, phrase, sentence, text, title
 
@@ -49,6 +48,11 @@ class Note:
         return '\n\n'.join(self.blocks[:1 if 0 in self.headed else 2])
 
     def render(self):
+        """The same each time it is read."""
+        self.text = getattr(self, 'text', None) or self._render()
+        return self.text
+
+    def _render(self):
         lang, out = self.lang, ''
         if R.random() < .4:
             tags = ', '.join(phrase(lang, 1, 1) for _ in range(R.randint(1, 3)))
@@ -64,7 +68,8 @@ class Note:
 
     def found(self):
         """The passage a search shows: one block on one line, cut at 400 characters."""
-        b = ' '.join(R.choice(self.blocks).split())
+        self.left = getattr(self, 'left', None) or list(self.blocks)
+        b = ' '.join(self.left.pop(R.randrange(len(self.left))).split())
         if len(b) > 400 or R.random() < .05:
             i = R.randrange(max(1, len(b) // 2)) if R.random() < .5 else 0; j = min(len(b), i + R.randint(60, 400))
             b = ('… ' if i else '') + b[i:j].strip() + (' …' if j < len(b) else '')
@@ -82,6 +87,9 @@ def result_text(hits, style):
 
 
 # ---- episodes: each returns the turns of one question
+hits = []  # what the last search found: (note, passage)
+
+
 def find(lang, by, query, size):
     """search -> read the first hit -> quote its passage; or nothing found."""
     s, r = by['search'], by.get('read')
@@ -92,7 +100,11 @@ def find(lang, by, query, size):
         e = R.choice(ERRORS[1:]).format(p=query); return out + [tool(e), asst(FAILED[lang].format(e=e))]
     k = R.choice([1, 1, 2, 3, 3, 3] if size < 1 else [1, 2, 3, 3, 4, 6]); other = lang if R.random() < .85 else R.choice(LANGS)
     notes = [Note(other if R.random() < .8 else R.choice(LANGS), size if i == 0 else min(size, .8)) for i in range(k)]
-    hits = [(n, n.found()) for n in notes]
+    hits[:] = []
+    for n in notes:  # a note is often found with several of its blocks
+        again = [m for m, _ in hits if m.left]
+        n = R.choice(again) if again and R.random() < .4 else n
+        hits.append((n, n.found()))
     style = 'ours' if R.random() < .92 else R.choice(['md', 'dash', 'json'])
     first, shown = hits[0]
     body = result_text(hits, style) + (f'\n\n(Not all notes are indexed yet: {R.randint(1, 99)} of {R.randint(100, 999)} were searched.)' if R.random() < .02 else '')
@@ -131,15 +143,43 @@ def both(lang, by, size):
 
 
 def follow_up(lang, by, size):
-    """A search with several hits, its answer, and then the hit that was not opened."""
-    r = by['read']; first = ask(lang, by, size) if R.random() < .6 else search_for(lang, by, size)
-    found = next((t for role, t in first if role == 'tool'), ''); paths = HIT.findall(found)
-    if len(paths) < 2 or len(set(paths)) < 2 or not first[-1][1].startswith(FROM[lang].split('{')[0]): return first
-    n = Note(lang, min(size, .8)); out = first + [user(vary(R.choice(NEXT[lang]))), call(r, {arg(r): paths[1]}), tool(n.render())]
-    return out + [asst(SAYS[lang].format(p=paths[1], q=quote(n.opening())))]
+    """A search with its answer, then questions that only mean something after it: the next hit, the third, the whole note."""
+    hits.clear(); out = ask(lang, by, size) if R.random() < .6 else search_for(lang, by, size)
+    found = list(hits); quoted = out[-1][1].startswith(FROM[lang].split('{')[0])
+    if not quoted: return out + ([user(vary(R.choice(OTHER[lang]))), asst(NO_OTHER[lang])] if R.random() < .3 else [])
+    at, last = 0, 0; r = by['read']
+    for _ in range(R.choice([1, 1, 1, 2, 2, 3])):
+        if R.random() < .1: out += [user(R.choice(THANKS[lang])), asst(THANKS_A[lang])]; continue
+        kind, want = R.choices([('other', at + 1), ('second', 1), ('third', 2), ('first', 0), ('whole', last)], [50, 18, 10, 4 if at else 0, 18])[0]
+        q = user(vary(R.choice({'other': OTHER, 'second': SECOND, 'third': THIRD, 'first': FIRST, 'whole': WHOLE}[kind][lang])))
+        if want >= len(found): return out + [q, asst(NO_OTHER[lang])]
+        n, shown = found[want]; last = want; at = max(at, want)
+        answer = SAYS[lang].format(p=n.path, q=quote(n.opening())) if kind == 'whole' else FROM[lang].format(p=n.path, q=quote(shown))
+        out = (as_history(out, 1 + [role for role, _ in out].index('tool')) if R.random() < .6 else out) + [q, call(r, {arg(r): n.path}), tool(n.render()), asst(answer)]
+    return out
 
 
-HIT = re.compile(r'^\[\d+\] .* \((.*)\)$', re.M)
+def as_history(turns, kept):
+    """Earlier turns as the app sends them: but for the first result, where a search or list stands, results are cut. They are no targets then."""
+    out = []
+    for i, (role, t) in enumerate(turns):
+        if role == 'tool' and i >= kept and len(t.encode()) > SEEN and '[cut here, ' not in t: short = t.encode()[:SEEN].decode(errors='ignore'); t = f'{short}\n[cut here, {len(t) - len(short)} more characters]'
+        out.append(('said' if role == 'assistant' else role, t))
+    return out
+
+
+SEEN = 300  # bytes
+
+
+def listed_next(lang, by, size):
+    """A list, then one of its notes by its place there."""
+    out = listing(lang, by, min(size, .7)); paths = [line.removeprefix('- ') for line in out[-2][1].split('\n')] if out[-2][0] == 'tool' else []
+    i, frames_ = R.choice([(0, FIRST), (1, SECOND), (1, SECOND), (2, THIRD)])
+    if i >= len(paths) or not paths[i].endswith('.md') or not out[-1][1].startswith(YOURS[lang].split('{')[0]): return out
+    r = by['read']; n = Note(lang, min(size, .8)); n.path = paths[i]
+    return out + [user(vary(R.choice(frames_[lang]))), call(r, {arg(r): n.path}), tool(n.render()), asst(SAYS[lang].format(p=n.path, q=quote(n.opening())))]
+
+
 AMBIGUOUS = ('What is in {p}', 'What does {p}', 'What is written', 'Que contient {p}', 'Que dit {p}', "Qu'", '{p}里', 'Read {p} to me')  # read only a path
 
 
@@ -262,11 +302,13 @@ def episode(lang, by, size):
     if 'fs_search_files' in by and R.random() < (.2 if 'search' in by else 1): return files(lang, by, size)
     if 'search' not in by:
         return other(lang, by) if others else fixed(HELLO, HELLO_A, lang, by)
-    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out', 'both', 'next'], [38, 6, 14, 11, 8, 9, 3, 3, 3, 5])[0]
+    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out', 'both', 'next', 'place', 'thanks'], [34, 6, 13, 8, 8, 9, 3, 3, 3, 18, 4, 2])[0]
     if kind in ('create', 'append') and kind in by: return write(lang, by, size, kind)
     if kind == 'list' and kind in by: return listing(lang, by, size)
     if kind == 'both': return both(lang, by, size)
     if kind == 'next': return follow_up(lang, by, size)
+    if kind == 'place' and 'list' in by: return listed_next(lang, by, size)
+    if kind == 'thanks': return fixed(THANKS, THANKS_A, lang, by)
     if kind == 'read': return read(lang, by, size)
     if kind == 'hello': return fixed(HELLO, HELLO_A, lang, by)
     if kind == 'out': return fixed(OUT, OUT_A, lang, by)
@@ -290,7 +332,8 @@ def render(tools, turns):
     parts = []
     if tools: parts.append(('<|im_start|>tools\n' + render_tools(tools) + '<|im_end|>\n', False))
     for role, t in turns:
-        if role == 'assistant': parts += [('<|im_start|>assistant\n', False), (t + '<|im_end|>', True), ('\n', False)]
+        if role == 'said': parts.append((f'<|im_start|>assistant\n{t}<|im_end|>\n', False))
+        elif role == 'assistant': parts += [('<|im_start|>assistant\n', False), (t + '<|im_end|>', True), ('\n', False)]
         else: parts.append((f'<|im_start|>{role}\n{t}<|im_end|>\n', False))
     return parts
 

@@ -1,5 +1,5 @@
-//! Makes a request fit the starter: long tool results are cut, and it sees the present question only. Other models
-//! have their requests made to fit by the turn.
+//! Makes a request fit the starter: long tool results are cut, and it sees the present question and what that points
+//! back to. Other models have their requests made to fit by the turn.
 //!
 //! Invariant: only what the model reads is changed, never what is stored or shown; the same history is always cut at
 //! the same place, so that what was evaluated can be reused.
@@ -8,8 +8,13 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use lectern_core::{ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult};
+use lectern_core::{
+    ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult, pointed_to,
+};
 use tokio_util::sync::CancellationToken;
+
+/// Bytes of a note that was read in an earlier turn.
+const SEEN: usize = 300;
 
 /// The starter, whose requests are made to fit.
 pub struct Fitted {
@@ -26,17 +31,7 @@ impl Fitted {
     }
 
     fn fit(&self, request: ChatRequest) -> ChatRequest {
-        let mut messages: Vec<Message> =
-            request.messages.into_iter().map(|message| self.cut(message)).collect();
-        messages.drain(..present_turn(&messages));
-        ChatRequest { messages, ..request }
-    }
-
-    fn cut(&self, message: Message) -> Message {
-        match message {
-            Message::Tool(result) => Message::Tool(cut_result(result, self.room)),
-            Message::User(_) | Message::Assistant(_) => message,
-        }
+        ChatRequest { messages: seen(request.messages, self.room), ..request }
     }
 }
 
@@ -62,7 +57,22 @@ impl ChatModel for Fitted {
     }
 }
 
-fn cut_result(mut result: ToolResult, mut room: usize) -> ToolResult {
+/// What it sees of these messages, when one result may have so many bytes.
+fn seen(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
+    messages.drain(..pointed_to(&messages.iter().collect::<Vec<_>>()));
+    let present = present_turn(&messages);
+    let results = messages.iter_mut().enumerate().filter_map(|(at, message)| match message {
+        Message::Tool(result) => Some((at, result)),
+        Message::User(_) | Message::Assistant(_) => None,
+    });
+    // What is pointed to stands in the first result; of notes that were read then, only the answer counts.
+    for (number, (at, result)) in results.enumerate() {
+        cut_result(result, if at > present || number == 0 { room } else { room.min(SEEN) });
+    }
+    messages
+}
+
+fn cut_result(result: &mut ToolResult, mut room: usize) {
     for content in &mut result.content {
         match content {
             Content::Text { text } => cut_text(text, &mut room),
@@ -74,7 +84,6 @@ fn cut_result(mut result: ToolResult, mut room: usize) -> ToolResult {
             Content::Image(_) | Content::Audio(_) => {}
         }
     }
-    result
 }
 
 fn cut_text(text: &mut String, room: &mut usize) {
@@ -114,8 +123,35 @@ mod tests {
 
     #[test]
     fn a_long_result_is_cut_at_a_character_and_says_so() {
-        assert_eq!(cut_result(result("short"), 10).text(), "short");
-        assert_eq!(cut_result(result("红烧肉好吃"), 10).text(), "红烧肉\n[cut here, 2 more characters]");
+        let cut = |text: &str| {
+            let mut result = result(text);
+            cut_result(&mut result, 10);
+            result.text()
+        };
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut("红烧肉好吃"), "红烧肉\n[cut here, 2 more characters]");
+    }
+
+    #[test]
+    fn what_a_question_points_back_to_is_seen_and_notes_read_then_are_short() {
+        let user = |text: &str| Message::User(UserMessage::text(text));
+        let tool = |text: &str| Message::Tool(result(&text.repeat(200)));
+        let begun = [user("boats"), tool("x"), user("hives"), tool("found "), tool("read ")];
+        let lengths = |question: &str| {
+            let messages: Vec<_> = begun.iter().cloned().chain([user(question), tool("again ")]).collect();
+            let seen = seen(messages, 1_100);
+            let lengths = seen.iter().filter_map(|message| match message {
+                Message::Tool(result) => Some(result.text().len()),
+                Message::User(_) | Message::Assistant(_) => None,
+            });
+            (seen[0].clone(), lengths.collect::<Vec<_>>())
+        };
+        let (first, results) = lengths("And the other one?");
+        assert_eq!(first, user("hives"));
+        let short = SEEN + "\n[cut here, 700 more characters]".len();
+        let cut = 1_100 + "\n[cut here, 100 more characters]".len();
+        assert_eq!(results, [cut, short, cut]);
+        assert_eq!(lengths("And the smoker?"), (user("And the smoker?"), vec![cut]));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use lectern_app::models::Source;
 use lectern_app::settings::Settings;
 use lectern_app::view::{Problem, SendRequest};
 use lectern_app::{Engine, EngineOptions, Home, models, rules};
-use lectern_core::{EventKind, TurnOutcome};
+use lectern_core::{ConversationId, EventKind, TurnOutcome};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +64,7 @@ pub async fn run(home: impl Fn() -> Result<Home, Problem>, score: Score) -> Resu
     Ok(if right >= score.floor && !(invents && score.floor > 0) { Exit::Done } else { Exit::Failed })
 }
 
+/// Puts what is asked before a question, then the question, in one conversation. Only the last turn is judged.
 async fn put(
     engine: &Engine,
     question: Question,
@@ -72,27 +73,12 @@ async fn put(
 ) -> Result<Verdict, Problem> {
     let note = question.path.as_ref().map(|path| vault.join(path));
     let text = || note.as_ref().and_then(|path| fs::read_to_string(path).ok());
-    let before = text();
-    let request =
-        SendRequest { conversation: None, text: question.question.clone(), ..SendRequest::default() };
-    let asked = Instant::now();
-    let receipt = engine.send(request).await?;
-    let mut events = engine.attach_turn(&receipt.turn, -1)?;
-    let (mut done, mut outcome, mut first) = (Done::default(), None, None);
-    loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            () = cancel.cancelled() => { engine.cancel_turn(&receipt.turn)?; events.next().await }
-        };
-        let Some(event) = event else { break };
-        done.take(&event.kind);
-        if first.is_none() && writes(&event.kind) {
-            first = Some(asked.elapsed());
-        }
-        if let EventKind::TurnFinished { outcome: how } = event.kind {
-            outcome = Some(how);
-        }
+    let mut conversation = None;
+    for earlier in &question.before {
+        conversation = Some(turn(engine, conversation, earlier, cancel).await?.conversation);
     }
+    let before = text();
+    let Turn { done, outcome, first, .. } = turn(engine, conversation, &question.question, cancel).await?;
     let notes = notes_in(vault).map_err(|error| failed("list the notes", &error))?;
     let after = text();
     let invented = invented(&done, &notes);
@@ -103,6 +89,43 @@ async fn put(
         other => Some(format!("the turn ended otherwise: {other:?}")),
     };
     Ok(Verdict { question, wrong, invented, done, first })
+}
+
+/// What became of one message.
+struct Turn {
+    conversation: ConversationId,
+    done: Done,
+    outcome: Option<TurnOutcome>,
+    /// From the message to the first thing that the model wrote.
+    first: Option<Duration>,
+}
+
+async fn turn(
+    engine: &Engine,
+    conversation: Option<ConversationId>,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Turn, Problem> {
+    let request = SendRequest { conversation, text: text.to_owned(), ..SendRequest::default() };
+    let asked = Instant::now();
+    let receipt = engine.send(request).await?;
+    let mut events = engine.attach_turn(&receipt.turn, -1)?;
+    let mut turn =
+        Turn { conversation: receipt.conversation, done: Done::default(), outcome: None, first: None };
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = cancel.cancelled() => { engine.cancel_turn(&receipt.turn)?; events.next().await }
+        };
+        let Some(event) = event else { return Ok(turn) };
+        turn.done.take(&event.kind);
+        if turn.first.is_none() && writes(&event.kind) {
+            turn.first = Some(asked.elapsed());
+        }
+        if let EventKind::TurnFinished { outcome } = event.kind {
+            turn.outcome = Some(outcome);
+        }
+    }
 }
 
 fn writes(event: &EventKind) -> bool {

@@ -40,14 +40,14 @@ pub struct Answering {
     pub largest_context: Option<u32>,
     /// Model calls for one answer at most.
     pub max_steps: u32,
-    /// Whether it is the small built-in one, which sees the present question only.
+    /// Whether it is the small built-in one, which sees the present question and what that points back to.
     pub starter: bool,
 }
 
 impl Answering {
-    /// Whether it gets the turns before the present one.
+    /// Which of the turns before the present one it gets.
     pub fn earlier_turns(&self) -> EarlierTurns {
-        if self.starter { EarlierTurns::LeftOut } else { EarlierTurns::Sent }
+        if self.starter { EarlierTurns::PointedTo } else { EarlierTurns::Sent }
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Question {
     pub id: String,
     /// The language it is asked in.
     pub lang: String,
+    /// What was asked before it, in the same conversation.
+    #[serde(default)]
+    pub before: Vec<String>,
     /// What is asked.
     pub question: String,
     /// What kind of answer is right.
@@ -26,7 +29,7 @@ pub struct Question {
     pub path: Option<String>,
     /// What the answer quotes, or what is written.
     pub quote: Option<String>,
-    /// The tools that have to be called, in this order, by the server's own names.
+    /// The tools that have to be called, in this order, by the server's own names; where there are none, none may be.
     pub tools: Vec<String>,
 }
 
@@ -189,6 +192,9 @@ fn file_name(path: &str) -> &str {
 /// The expected tools were called with success, in this order; others may stand between them.
 fn expect_tools(question: &Question, done: &Done) -> Result<(), String> {
     let called = done.tools();
+    if question.tools.is_empty() && !done.calls.is_empty() {
+        return Err(format!("needed no tool (called: {})", called.join(", ")));
+    }
     let mut rest = called.iter();
     match question.tools.iter().find(|tool| !rest.any(|called| called == tool)) {
         None => Ok(()),
@@ -330,6 +336,8 @@ mod tests {
         assert_eq!(verdict(&none, vec![], "I found nothing."), Ok(()));
         assert!(verdict(&none, vec![], "From B.md: x").is_err());
         assert!(verdict(&none, vec![], " ").is_err());
+        let called_one = vec![called("notes__search_notes", "B.md", ToolOutcome::Succeeded)];
+        assert!(verdict(&none, called_one, "You are welcome.").unwrap_err().starts_with("needed no tool"));
         let mut list = question("list", &[]);
         list.path = Some("A".to_owned());
         assert_eq!(verdict(&list, vec![], "- A/Key.md"), Ok(()));

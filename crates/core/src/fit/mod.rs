@@ -18,8 +18,9 @@ pub enum EarlierTurns {
     /// They are sent, summarised when they no longer fit.
     #[default]
     Sent,
-    /// They are left out: they only lead a model astray that copies what it sees.
-    LeftOut,
+    /// Only those are sent that the question means nothing without ("And the other one?"); all others would lead a model
+    /// astray that copies what it sees.
+    PointedTo,
 }
 
 /// How a request was made to fit, for the trace.

@@ -45,15 +45,15 @@ impl Store {
         Ok((messages, walk.next.is_some()))
     }
 
-    /// The messages of the active branch's last turn, oldest first.
-    pub(crate) fn messages_of_last_turn(
+    /// The messages of the active branch's last turns, oldest first; so many turns at most.
+    pub(crate) fn messages_of_last_turns(
         &self,
         conversation: &ConversationId,
+        turns: usize,
     ) -> Result<Vec<StoredMessage>, StoreError> {
         let connection = self.connection();
-        let mut walk = Walk::from_end(&connection, conversation)?;
-        let last = walk.turn()?;
-        walk.while_next(|walk| Ok(walk.turn()? == last))
+        let mut wanted = BTreeSet::new();
+        Walk::from_end(&connection, conversation)?.while_next(|walk| wants(walk, &mut wanted, turns))
     }
 
     /// The last turns of the active branch, or those before a message of it: as many as asked for, each of them whole.
@@ -70,10 +70,7 @@ impl Store {
         };
         let mut page = StoredPage::default();
         let mut wanted: BTreeSet<TurnId> = BTreeSet::new();
-        page.messages = walk.while_next(|walk| {
-            let turn = walk.turn()?.filter(|turn| wanted.contains(turn) || wanted.len() < turns.max(1));
-            Ok(turn.map(|turn| wanted.insert(turn)).is_some())
-        })?;
+        page.messages = walk.while_next(|walk| wants(walk, &mut wanted, turns))?;
         if let Some(next) = &walk.next {
             page.earlier =
                 connection.prepare_cached(EARLIER)?.query_row([next.as_str()], |row| row.get(0))?;
@@ -84,6 +81,12 @@ impl Store {
         page.turns = turns_of(&connection, conversation, Some(&wanted))?;
         Ok(page)
     }
+}
+
+/// Whether the next message is of the last turns; so many are wanted, and at least one.
+fn wants(walk: &Walk<'_>, wanted: &mut BTreeSet<TurnId>, turns: usize) -> Result<bool, StoreError> {
+    let turn = walk.turn()?.filter(|turn| wanted.contains(turn) || wanted.len() < turns.max(1));
+    Ok(turn.map(|turn| wanted.insert(turn)).is_some())
 }
 
 /// Turns that have begun, of which no message is stored.

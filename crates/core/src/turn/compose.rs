@@ -13,6 +13,7 @@ use crate::history;
 use crate::ids::ConversationId;
 use crate::message::{Message, UserMessage};
 use crate::model::ChatRequest;
+use crate::pointing;
 use crate::store::{Store, StoreError, StoredMessage, StoredSummary};
 use crate::tool::ToolSpec;
 
@@ -22,12 +23,15 @@ pub(super) fn history(turn: &Turn) -> Result<Vec<Message>, TurnError> {
     Ok(history::of_stored(messages))
 }
 
-/// What the summary says, and the stored messages of the active branch behind it; only those of the present turn where
-/// the earlier ones are left out.
+/// What the summary says, and the stored messages of the active branch behind it; only those of the present turn and of
+/// what it points back to, where others are left out.
 pub(super) fn stored(turn: &Turn) -> Result<(Option<String>, Vec<StoredMessage>), TurnError> {
-    if turn.input.earlier_turns == EarlierTurns::LeftOut {
-        let present = turn.input.store.messages_of_last_turn(&turn.key.conversation);
-        return Ok((None, present.map_err(|error| store_error(&error))?));
+    if turn.input.earlier_turns == EarlierTurns::PointedTo {
+        let last = turn.input.store.messages_of_last_turns(&turn.key.conversation, 1 + pointing::TURNS);
+        let mut messages = last.map_err(|error| store_error(&error))?;
+        let begins = pointing::pointed_to(&messages.iter().map(|stored| &stored.message).collect::<Vec<_>>());
+        messages.drain(..begins);
+        return Ok((None, messages));
     }
     behind(&turn.input.store, &turn.key.conversation, turn.summary.as_ref())
         .map_err(|error| store_error(&error))
@@ -60,6 +64,17 @@ impl SoFar {
         let mut messages = history::of_stored(messages);
         fit::shorten::apply(&mut messages, &store.cuts(conversation)?, tools);
         Ok(Self { summary, messages })
+    }
+
+    /// What a question may point back to.
+    pub(super) fn lately(
+        store: &Store,
+        conversation: &ConversationId,
+        tools: &[ToolSpec],
+    ) -> Result<Self, StoreError> {
+        let mut messages = history::of_stored(store.messages_of_last_turns(conversation, pointing::TURNS)?);
+        fit::shorten::apply(&mut messages, &store.cuts(conversation)?, tools);
+        Ok(Self { summary: None, messages })
     }
 }
 

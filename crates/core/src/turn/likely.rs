@@ -10,6 +10,7 @@ use crate::exposure::{ToolExposure, gate, index};
 use crate::fit::EarlierTurns;
 use crate::message::Message;
 use crate::model::{ChatRequest, ToolChoice};
+use crate::pointing;
 use crate::store::StoreError;
 
 /// The first request of a turn with this input. A conversation that is not stored yet has no history.
@@ -17,9 +18,16 @@ pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
     let begun = input.store.conversation(&input.conversation).is_ok();
     let SoFar { summary, mut messages } = match input.earlier_turns {
         EarlierTurns::Sent if begun => SoFar::of(&input.store, &input.conversation, &input.tools.tools())?,
-        EarlierTurns::Sent | EarlierTurns::LeftOut => SoFar::default(),
+        EarlierTurns::PointedTo if begun => {
+            SoFar::lately(&input.store, &input.conversation, &input.tools.tools())?
+        }
+        EarlierTurns::Sent | EarlierTurns::PointedTo => SoFar::default(),
     };
     messages.push(Message::User(input.message.clone()));
+    if input.earlier_turns == EarlierTurns::PointedTo {
+        let begins = pointing::pointed_to(&messages.iter().collect::<Vec<_>>());
+        messages.drain(..begins);
+    }
     let offer = first_offer(input, &messages);
     let request = requested(input, &input.conversation, &offer, summary, messages);
     let tools = offerable(input);

@@ -73,7 +73,7 @@ pub struct TurnInput {
     pub thinking: ThinkingOptions,
     /// The form of the answer. Tools are called before, in their own form.
     pub answer: AnswerForm,
-    /// Whether the model gets the turns before.
+    /// Which of the turns before the model gets.
     pub earlier_turns: EarlierTurns,
     /// Tokens of context that this model could have on this machine, when that is more than it has now.
     pub largest_context: Option<u32>,

@@ -7,7 +7,7 @@ mod places;
 
 use serde_json::Value;
 
-use passages::passages;
+use passages::{passages, passages_of_hit};
 use places::{from_user, paths, paths_of_user, question, words};
 
 /// Arguments of these names are paths.
@@ -39,6 +39,8 @@ pub(super) fn is_question_key(key: &str) -> bool {
 /// The user's last message and what was called and answered since, and what had been answered before.
 pub(super) struct Sources {
     texts: Vec<Text>,
+    /// What the model had said before the user's last message.
+    said: Vec<String>,
     /// Whether the last thing that happened is that a note was opened which holds something.
     opened: bool,
 }
@@ -92,9 +94,12 @@ impl Sources {
     /// `openers` are what a line begins with after which a path stands, `call` is what a call begins with.
     pub(super) fn new(messages: &[Value], tools: &[Value], openers: &[Vec<u8>], call: &[u8]) -> Self {
         let last = messages.iter().rposition(|message| role(message) == Some("user")).unwrap_or(0);
-        let earlier = messages[..last].iter().filter(|message| role(message) == Some("tool"));
-        let texts = earlier.filter_map(content).map(|text| Text::new(text, Origin::Earlier)).collect();
-        let mut sources = Self { texts, opened: false };
+        let earlier = |who| {
+            let messages = messages[..last].iter().filter(move |message| role(message) == Some(who));
+            messages.filter_map(content)
+        };
+        let texts = earlier("tool").map(|text| Text::new(text, Origin::Earlier)).collect();
+        let mut sources = Self { texts, said: earlier("assistant").collect(), opened: false };
         let mut calls: Vec<(&str, String)> = Vec::new();
         for message in &messages[last..] {
             match (role(message), content(message)) {
@@ -121,10 +126,24 @@ impl Sources {
         let before = self.texts.len();
         let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let opened = given.filter(|(_, path)| first.starts_with('#') || !first.contains(path));
-        self.texts.extend(opened.map(|(_, path)| Text::new(path.clone(), Origin::Opened)));
+        for (_, path) in opened {
+            let found = self.found_before(path).into_iter();
+            self.texts.extend(found.map(|text| Text::new(text, Origin::Passage)));
+            self.texts.push(Text::new(path.clone(), Origin::Opened));
+        }
         self.opened = self.texts.len() > before && !text.trim().is_empty();
         self.texts.extend(passages(text).into_iter().map(|text| Text::new(text, Origin::Passage)));
         self.texts.push(Text::new(text.to_owned(), Origin::Tool));
+    }
+
+    /// Passages of a note that were found before the user's last message: those not quoted yet, if there are any.
+    fn found_before(&self, path: &str) -> Vec<String> {
+        let texts = self.texts.iter().filter(|text| text.origin == Origin::Earlier);
+        let found: Vec<String> =
+            texts.flat_map(|text| passages_of_hit(&String::from_utf8_lossy(&text.bytes), path)).collect();
+        let is_new = |passage: &&String| !self.said.iter().any(|said| said.contains(passage.trim_end()));
+        let new: Vec<String> = found.iter().filter(is_new).cloned().collect();
+        if new.is_empty() { found } else { new }
     }
 
     /// The byte at a place that is not at its end.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use lectern_core::testing::{Behaviour, ScriptedTools};
+use lectern_core::turn::likely_request;
 use lectern_core::{
     Actor, AnswerForm, ChatModel, ChatRequest, Delta, EarlierTurns, EventKind, ExposurePolicy, Message,
     ModelError, ModelInfo, PermissionBook, Policy, PromptPart, Sampling, Store, ThinkingOptions,
@@ -174,16 +175,20 @@ impl Conversation {
     }
 
     /// Thirty turns: a question, a call, a result, an answer.
-    async fn go_on(&self, restart_at: Option<usize>) -> Vec<Step> {
+    async fn go_on(&self, way: Way) -> Vec<Step> {
         let conversation = self.store.create_conversation().unwrap();
         let mut steps = Vec::new();
         for turn in 0..TURNS {
-            if restart_at == Some(turn) {
+            if way == Way::Restarted && turn == TURNS - 2 {
                 self.model.fixture.model.unload().await;
             }
             let area = if AWAY.contains(&turn) { "photos" } else { "notes" };
-            let question = format!("{turn}: which {area}?");
-            let handle = self.turns.start(self.input(&conversation, &question)).unwrap();
+            let input = self.input(&conversation, &format!("{turn}: which {area}?"));
+            if way == Way::Typed {
+                let draft = likely_request(&input).unwrap();
+                self.model.prepare(draft, CancellationToken::new()).await;
+            }
+            let handle = self.turns.start(input).unwrap();
             let outcome = handle.finished().await;
             let events = handle.events().ready();
             assert_eq!(outcome, TurnOutcome::Completed, "{:?}, turn {turn}: {events:#?}", self.policy);
@@ -225,17 +230,29 @@ const POLICIES: [ToolExposure; 5] = [
     ToolExposure::Off,
 ];
 
+/// How the conversation is led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Each question is pasted and sent at once.
+    Pasted,
+    /// The same, and the program is started anew before the last but one.
+    Restarted,
+    /// What is typed is read before it is sent, as the window has it.
+    Typed,
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_turns_come_from_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     println!("FIGURE | tools | steps | tokens at the end | worst reuse | mean | steps with at least 0.95 |");
     println!("FIGURE |---|---|---|---|---|---|");
-    for (policy, restart) in
-        POLICIES.into_iter().flat_map(|policy| [(policy, None), (policy, Some(TURNS - 2))])
+    for (policy, way) in POLICIES
+        .into_iter()
+        .flat_map(|policy| [Way::Pasted, Way::Restarted, Way::Typed].map(|way| (policy, way)))
     {
-        let fixture = fixture(&folder.path().join(format!("{policy:?}{restart:?}"))).await;
-        let steps = Conversation::new(fixture, policy).go_on(restart).await;
-        let name = restart.map_or(format!("{policy:?}"), |_| format!("{policy:?}, restart before turn 29"));
+        let fixture = fixture(&folder.path().join(format!("{policy:?}{way:?}"))).await;
+        let steps = Conversation::new(fixture, policy).go_on(way).await;
+        let name = format!("{policy:?}, {way:?}");
         println!("FIGURE {}", line(&name, &steps));
         let each = if policy == ToolExposure::Off { 1 } else { 2 };
         assert!(steps.len() >= each * TURNS, "{name}");
@@ -245,8 +262,8 @@ async fn thirty_turns_come_from_the_cache() {
             // and an answer that is asked for again ends with words that no later prompt has.
             let same = policy != ToolExposure::Deciding && steps.len() == each * TURNS;
             assert!(step.usage.changed_at.is_none() || !same, "{said}");
-            // Four more tools are told of: that is new, and all that is.
-            let first = step.turn != before.turn;
+            // Four more tools are told of: that is new, and all that is. Where the question was typed, it was read then.
+            let first = step.turn != before.turn && way != Way::Typed;
             let new_tools = policy == ToolExposure::Relevant && step.turn == AWAY.start && first;
             assert!(step.share() >= 0.95 || new_tools, "{said}");
         }

@@ -37,6 +37,25 @@ pub(super) fn passages(text: &str) -> Vec<String> {
     passages
 }
 
+/// Passages that a search's answer shows of the note at this path.
+pub(super) fn passages_of_hit(text: &str, path: &str) -> Vec<String> {
+    let ending = format!("({path})");
+    let mut shown = Vec::new();
+    let mut lines = text.lines().map(str::trim).peekable();
+    while let Some(heading) = lines.next() {
+        if !is_heading_of_hit(heading) || !heading.ends_with(&ending) {
+            continue;
+        }
+        let mut hit = String::new();
+        while let Some(line) = lines.next_if(|line| !is_heading_of_hit(line)) {
+            hit.push_str(line);
+            hit.push('\n');
+        }
+        shown.extend(passages(&hit));
+    }
+    shown
+}
+
 /// Where each line of a passage begins and ends, without the mark; blank lines are none.
 pub(super) fn line_starts(passage: &[u8]) -> Vec<(usize, usize)> {
     let mut starts = Vec::new();
@@ -73,6 +92,14 @@ mod tests {
         let note = "# T\nfirst\n\nsecond\n\n## Next\nthird\n[cut here: line 9 of 12 is next]";
         assert_eq!(passages(note), ["# T\n> first\n>\n> second\n", "## Next\n> third\n"]);
         assert!(passages(" \n\n").is_empty());
+    }
+
+    #[test]
+    fn a_hit_is_found_by_its_path() {
+        let hits = "[1] A (a.md)\none\n\n[2] Other a (x/a.md)\nno\n\n[3] A (a.md)\ntwo\nthree\n";
+        assert_eq!(passages_of_hit(hits, "a.md"), ["one\n", "two\n> three\n"]);
+        assert_eq!(passages_of_hit(hits, "x/a.md"), ["no\n"]);
+        assert!(passages_of_hit(hits, "b.md").is_empty() && passages_of_hit("", "").is_empty());
     }
 
     #[test]

@@ -114,6 +114,29 @@ fn a_quotation_goes_on_line_by_line_and_ends_with_its_passage() {
 }
 
 #[test]
+fn what_was_found_before_is_quoted_once_its_note_is_opened() {
+    let hits = "[1] A (a.md)\nOne key.\n\n[2] B (b.md)\nTwo keys\n\n[3] A (a.md)\nThird key.";
+    let opens = |path: &str| {
+        let call = json!({"id": "c", "function": {"name": "n__read", "arguments": {"path": path}}});
+        json!([
+            {"role": "user", "content": "keys"},
+            {"role": "assistant", "content": null},
+            {"role": "tool", "content": hits},
+            {"role": "assistant", "content": "From a.md:\n\n> One key."},
+            {"role": "user", "content": "And the other one?"},
+            {"role": "assistant", "content": null, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "# B\nBoth of them\nhang there."},
+        ])
+    };
+    let other = after(opens("b.md"), "From b.md:\n\n> ");
+    assert!(
+        other.allows(b"Two") && other.allows(b"Both") && !other.allows(b"Third") && !other.allows(b"One")
+    );
+    let same = after(opens("a.md"), "From a.md:\n\n> ");
+    assert!(same.allows(b"Third") && same.allows(b"Both") && !same.allows(b"One") && !same.allows(b"Two"));
+}
+
+#[test]
 fn what_was_quoted_is_not_quoted_again() {
     let note = answered("a\n\n## Next\nc");
     let again = after(note.clone(), "> a\n\n> ");
