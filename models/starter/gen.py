@@ -103,7 +103,7 @@ def find(lang, by, query, size):
     hits[:] = []
     for n in notes:  # a note is often found with several of its blocks
         again = [m for m, _ in hits if m.left]
-        n = R.choice(again) if again and R.random() < .4 else n
+        n = R.choice(again) if again and R.random() < .3 else n
         hits.append((n, n.found()))
     style = 'ours' if R.random() < .92 else R.choice(['md', 'dash', 'json'])
     first, shown = hits[0]

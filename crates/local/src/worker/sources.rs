@@ -41,6 +41,8 @@ pub(super) struct Sources {
     texts: Vec<Text>,
     /// What the model had said before the user's last message.
     said: Vec<String>,
+    /// Passages that were found of the notes that were opened: the path, and which text it is.
+    found: Vec<(String, usize)>,
     /// Whether the last thing that happened is that a note was opened which holds something.
     opened: bool,
 }
@@ -99,7 +101,8 @@ impl Sources {
             messages.filter_map(content)
         };
         let texts = earlier("tool").map(|text| Text::new(text, Origin::Earlier)).collect();
-        let mut sources = Self { texts, said: earlier("assistant").collect(), opened: false };
+        let mut sources =
+            Self { texts, said: earlier("assistant").collect(), found: Vec::new(), opened: false };
         let mut calls: Vec<(&str, String)> = Vec::new();
         for message in &messages[last..] {
             match (role(message), content(message)) {
@@ -127,8 +130,10 @@ impl Sources {
         let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let opened = given.filter(|(_, path)| first.starts_with('#') || !first.contains(path));
         for (_, path) in opened {
-            let found = self.found_before(path).into_iter();
-            self.texts.extend(found.map(|text| Text::new(text, Origin::Passage)));
+            for passage in self.found_of(path) {
+                self.found.push((path.clone(), self.texts.len()));
+                self.texts.push(Text::new(passage, Origin::Passage));
+            }
             self.texts.push(Text::new(path.clone(), Origin::Opened));
         }
         self.opened = self.texts.len() > before && !text.trim().is_empty();
@@ -136,11 +141,18 @@ impl Sources {
         self.texts.push(Text::new(text.to_owned(), Origin::Tool));
     }
 
-    /// Passages of a note that were found before the user's last message: those not quoted yet, if there are any.
-    fn found_before(&self, path: &str) -> Vec<String> {
-        let texts = self.texts.iter().filter(|text| text.origin == Origin::Earlier);
-        let found: Vec<String> =
-            texts.flat_map(|text| passages_of_hit(&String::from_utf8_lossy(&text.bytes), path)).collect();
+    /// What was found of a note, the best first: since the user's last message or, if that is nothing, before; and of
+    /// that, what is not quoted yet, if there is any.
+    fn found_of(&self, path: &str) -> Vec<String> {
+        let of = |origin: Origin| -> Vec<String> {
+            let texts = self.texts.iter().filter(|text| text.origin == origin);
+            texts.flat_map(|text| passages_of_hit(&String::from_utf8_lossy(&text.bytes), path)).collect()
+        };
+        let now = of(Origin::Tool);
+        if !now.is_empty() {
+            return now;
+        }
+        let found = of(Origin::Earlier);
         let is_new = |passage: &&String| !self.said.iter().any(|said| said.contains(passage.trim_end()));
         let new: Vec<String> = found.iter().filter(is_new).cloned().collect();
         if new.is_empty() { found } else { new }
@@ -182,6 +194,17 @@ impl Sources {
             let new = starts.filter(|(start, end)| !quoted.iter().any(|line| *line == bytes[*start..*end]));
             new.map(|(start, _)| (start, bytes.len(), true)).collect()
         })
+    }
+
+    /// The beginning of the best of what was found of a note that was opened; nothing where it was not searched for.
+    pub(super) fn best_found(&self, path: &[u8]) -> Vec<Span> {
+        let best = self.found.iter().find(|(found, _)| found.as_bytes() == path).map(|(_, text)| *text);
+        let starts = best.and_then(|text| {
+            let bytes = &self.texts[text].bytes;
+            let start = passages::line_starts(bytes).first().map(|(start, _)| *start)?;
+            Some(Span { text, at: start, end: bytes.len(), whole: true })
+        });
+        starts.into_iter().collect()
     }
 
     /// Paths of notes in what the tools answered, but for these.

@@ -1,5 +1,6 @@
 //! Holds a very small model to what it has read: where it quotes, names a note or fills in an argument, only what
-//! stands in the conversation may follow, nothing is said twice, and once something was looked up nothing is written.
+//! stands in the conversation may follow; of a note that was searched for, the best of what was found is quoted first;
+//! nothing is said twice, and once something was looked up nothing is written.
 //! A model asks for this in its file (`lectern.verbatim`).
 //!
 //! Invariant: pure, and never a dead end: what may not follow is made unlikely, never impossible, so that a grammar
@@ -12,7 +13,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::Value;
 
-use super::sources::{Sources, is_bullet, is_path_key, is_question_key};
+use super::sources::{Sources, Span, is_bullet, is_path_key, is_question_key};
 use scanner::{Scanner, Turn};
 use zone::{Kind, Zone};
 
@@ -185,7 +186,7 @@ impl Verbatim {
     fn begin_in_line(&mut self, byte: u8) {
         let line = &self.written[self.line..];
         if line == b"> " {
-            self.zone = Zone::new(Kind::Quote, self.sources.lines(&self.quoted));
+            self.zone = Zone::new(Kind::Quote, self.to_quote());
         } else if let Some(opener) = self.openers.iter().find(|opener| *opener == line) {
             let list = is_bullet(opener);
             let mut places = match list {
@@ -200,6 +201,13 @@ impl Verbatim {
         } else if byte == b'/' && self.zone.is_none() {
             self.zone = Zone::new(Kind::Path, self.sources.paths_begun(line));
         }
+    }
+
+    /// Where a quotation may begin: behind the path of a note that was searched for, with the best of what was found.
+    fn to_quote(&self) -> Vec<Span> {
+        let cited = self.named.last().filter(|_| self.quoted.is_empty());
+        let best = cited.map_or_else(Vec::new, |path| self.sources.best_found(path));
+        if best.is_empty() { self.sources.lines(&self.quoted) } else { best }
     }
 
     /// Keeps the places that agree with this byte; none left: the copy is over, or the model goes its own way.

@@ -130,10 +130,14 @@ fn what_was_found_before_is_quoted_once_its_note_is_opened() {
     };
     let other = after(opens("b.md"), "From b.md:\n\n> ");
     assert!(
-        other.allows(b"Two") && other.allows(b"Both") && !other.allows(b"Third") && !other.allows(b"One")
+        other.allows(b"Two") && !other.allows(b"Both") && !other.allows(b"Third") && !other.allows(b"One")
     );
     let same = after(opens("a.md"), "From a.md:\n\n> ");
-    assert!(same.allows(b"Third") && same.allows(b"Both") && !same.allows(b"One") && !same.allows(b"Two"));
+    assert!(same.allows(b"Third") && !same.allows(b"Both") && !same.allows(b"One") && !same.allows(b"Two"));
+    let whole = after(opens("b.md"), "b.md says:\n\n> ");
+    assert!(whole.allows(b"Both") && whole.allows(b"Two") && !whole.allows(b"One"));
+    let further = after(opens("b.md"), "From b.md:\n\n> Two keys\n> ");
+    assert!(further.allows(b"Both") && !further.allows(b"Two"));
 }
 
 #[test]
