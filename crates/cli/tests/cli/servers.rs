@@ -89,10 +89,19 @@ fn asking(lectern: &Lectern) -> String {
     config(lectern, "kitchen", &[script.to_str().unwrap(), "modern", "rounds"])
 }
 
+/// A model that calls that server's tool, and then says so.
+fn calling(lectern: &Lectern) -> String {
+    let call = "<tool_call>\n{\"name\": \"kitchen__rounds\", \"arguments\": {}}\n</tool_call>";
+    let file = lectern.home().join("scripted.gguf");
+    std::fs::write(&file, lectern_test_gguf::scripted(&[call, "Done."]).bytes()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
 #[test]
 fn without_a_person_a_servers_question_is_declined_even_with_yes() {
     let lectern = Lectern::new();
-    let asked = lectern.ask(["--yes", "--mcp-config", &asking(&lectern), "Call the tool rounds"]);
+    let (file, model) = (asking(&lectern), calling(&lectern));
+    let asked = lectern.ask(["--yes", "--mcp-config", &file, "--model", &model, "Call the tool rounds"]);
     assert!(asked.results()[0].text().contains(r#""action":"decline""#), "{:?}", asked.results());
     assert!(asked.ran.err.contains("a question of kitchen was declined"), "{}", asked.ran.err);
 }
@@ -100,13 +109,15 @@ fn without_a_person_a_servers_question_is_declined_even_with_yes() {
 #[test]
 fn forms_take_their_defaults_when_that_was_said() {
     let lectern = Lectern::new();
-    let file = asking(&lectern);
+    let (file, model) = (asking(&lectern), calling(&lectern));
     let asked = lectern.ask([
         "--yes",
         "--elicitation",
         "accept-defaults",
         "--mcp-config",
         &file,
+        "--model",
+        &model,
         "Call the tool rounds",
     ]);
     assert!(asked.results()[0].text().contains(r#""second":"bread""#), "{:?}", asked.results());
