@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use lectern_core::{
-    ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult, pointed_to,
+    ChatModel, ChatRequest, Content, Delta, Message, ModelError, ModelInfo, ToolResult, keep_pointed_to,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +59,7 @@ impl ChatModel for Fitted {
 
 /// What it sees of these messages, when one result may have so many bytes.
 fn seen(mut messages: Vec<Message>, room: usize) -> Vec<Message> {
-    messages.drain(..pointed_to(&messages.iter().collect::<Vec<_>>()));
+    keep_pointed_to(&mut messages, |message| message);
     let present = present_turn(&messages);
     let results = messages.iter_mut().enumerate().filter_map(|(at, message)| match message {
         Message::Tool(result) => Some((at, result)),

@@ -95,7 +95,7 @@ pub use model::{
     PromptPart, Purpose, Sampling, ThinkingOptions, ToolChoice, ToolMode, ToolPlacement, Usage,
 };
 pub use permission::{Decision, Grant, PermissionAnswer, Policy, Rule, RuleEffect, RuleMatch};
-pub use pointing::pointed_to;
+pub use pointing::keep_pointed_to;
 pub use question::{Asker, Nobody, Question, QuestionAnswer, Reply, Sample, SampleRequest};
 pub use store::{Actor, Store, StoreError};
 pub use tool::{CallContext, CallNews, Progress, ToolAnnotations, ToolProvider, ToolSpec, WireDirection};

@@ -91,9 +91,14 @@ fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
-/// Where in these messages the turns begin that the last question points back to: with the last turn that looked
-/// something up and that pointed to nothing itself. Where it says something of its own, the last turn alone counts.
-pub fn pointed_to(messages: &[&Message]) -> usize {
+/// Keeps the last turn, and the turns that its question points back to: from the last turn on that looked something up
+/// and that pointed to nothing itself. `message` is what an entry holds.
+pub fn keep_pointed_to<T>(messages: &mut Vec<T>, message: impl Fn(&T) -> &Message) {
+    let begins = begins(&messages.iter().map(message).collect::<Vec<_>>());
+    messages.drain(..begins);
+}
+
+fn begins(messages: &[&Message]) -> usize {
     let starts: Vec<(usize, &UserMessage)> = messages
         .iter()
         .enumerate()
@@ -222,7 +227,7 @@ mod tests {
 
     fn begins_with(turns: &[(&str, bool)]) -> usize {
         let messages = messages(turns);
-        let begins = pointed_to(&messages.iter().collect::<Vec<_>>());
+        let begins = begins(&messages.iter().collect::<Vec<_>>());
         messages[..begins].iter().filter(|message| matches!(message, Message::User(_))).count()
     }
 
@@ -240,6 +245,6 @@ mod tests {
             "the search stands further back"
         );
         assert_eq!(begins_with(&[("the next", false)]), 0);
-        assert_eq!(pointed_to(&[]), 0);
+        assert_eq!(begins(&[]), 0);
     }
 }

@@ -29,8 +29,7 @@ pub(super) fn stored(turn: &Turn) -> Result<(Option<String>, Vec<StoredMessage>)
     if turn.input.earlier_turns == EarlierTurns::PointedTo {
         let last = turn.input.store.messages_of_last_turns(&turn.key.conversation, 1 + pointing::TURNS);
         let mut messages = last.map_err(|error| store_error(&error))?;
-        let begins = pointing::pointed_to(&messages.iter().map(|stored| &stored.message).collect::<Vec<_>>());
-        messages.drain(..begins);
+        pointing::keep_pointed_to(&mut messages, |stored| &stored.message);
         return Ok((None, messages));
     }
     behind(&turn.input.store, &turn.key.conversation, turn.summary.as_ref())

@@ -10,7 +10,7 @@ use crate::exposure::{ToolExposure, gate, index};
 use crate::fit::EarlierTurns;
 use crate::message::Message;
 use crate::model::{ChatRequest, ToolChoice};
-use crate::pointing;
+use crate::pointing::keep_pointed_to;
 use crate::store::StoreError;
 
 /// The first request of a turn with this input. A conversation that is not stored yet has no history.
@@ -25,8 +25,7 @@ pub fn likely_request(input: &TurnInput) -> Result<ChatRequest, StoreError> {
     };
     messages.push(Message::User(input.message.clone()));
     if input.earlier_turns == EarlierTurns::PointedTo {
-        let begins = pointing::pointed_to(&messages.iter().collect::<Vec<_>>());
-        messages.drain(..begins);
+        keep_pointed_to(&mut messages, |message| message);
     }
     let offer = first_offer(input, &messages);
     let request = requested(input, &input.conversation, &offer, summary, messages);
