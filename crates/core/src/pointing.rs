@@ -15,33 +15,34 @@ const LONGEST: usize = 16;
 
 /// Words of which a question that points back has one.
 const POINTING: &str = "other others another next following previous last first second third fourth fifth 1st 2nd 3rd one ones it \
-    this that these those them whole full entire complete everything rest more else again number note autre \
-    autres suivant suivante suivants suivantes précédent précédente dernier dernière premier première deuxième \
-    seconde troisième quatrième cinquième ceci cela ça celle celui celles ceux cette cet suite reste entier \
-    entière toute intégral intégrale intégralité numéro encore plus après dedans elle elles même";
+    this that these those them whole full entire complete everything rest more else again continue number note \
+    autre autres suivant suivante suivants suivantes précédent précédente dernier dernière premier première \
+    deuxième seconde troisième quatrième cinquième ceci cela ça celle celui celles ceux cette cet suite reste \
+    entier entière complet complète toute seul seule intégral intégrale intégralité numéro encore plus après \
+    dedans elle elles même";
 
 /// Words that a question may have beside them without saying anything of its own.
-const FILLING: &str = "and or but ok okay so now then well please can could will would may i you we me my us let see show open read \
-    give tell display look get want like go on at in to of about from what which who where when how why does do \
-    did is are was were there any have has say says said inside found find notes file result results hit hits \
-    page passage the a an for with all also just too text content contents summarise summarize summary back s \
-    anything something up be written two three out thanks great hmm as et ou mais alors maintenant bon bien donc \
-    puis l d qu j c n m t la le les un une des du de pour sur à au aux avec dans en y il ils est sont ai avez \
-    ont tu vous nous je moi te plaît plait peux pouvez pourrais veux voudrais voir vois montre montrer montrez \
-    ouvre ouvrir ouvrez lis lire lisez affiche afficher donne donner dis dit disent dire que quoi qui quel \
-    quelle quels quelles contient contenu passe passer passons va continue reviens revenir résume résumer résumé \
-    résultat résultats fichier texte chose choses rien aussi écrit parle ce ces tout deux trois trouvé trouvée \
-    merci là mes ma mon si oui non";
+const FILLING: &str = "and or but ok okay so now then well please can could will would may i you we me my us let see show open \
+    read give tell display look get want like go on at in to of about from what which who where when how why \
+    does do did is are was were there any have has say says said inside found find notes file result results \
+    hit hits page passage the a an for with all also after just too text content contents summarise summarize \
+    summary back s anything something up be written two three out thanks great hmm as only thing et ou mais \
+    alors ci maintenant bon bien donc puis l d qu j c n m t la le les un une des du de pour sur à au aux avec \
+    dans en y il ils est sont ai avez ont tu vous nous je moi te plaît plait peux pouvez pourrais veux \
+    voudrais voir vois montre montrer montrez ouvre ouvrir ouvrez lis lire lisez affiche afficher donne donner \
+    dis dit disent dire que quoi qui quel quelle quels quelles contient contenu passe passer passons va \
+    reviens revenir résume résumer résumé résultat résultats fichier texte chose choses rien aussi écrit parle \
+    ce ces tout deux trois trouvé trouvée merci là mes ma mon si oui non";
 
 /// What a French verb may end with that points: "ouvre-la".
 const ENCLITICS: [&str; 3] = ["-la", "-le", "-les"];
 
 /// Of these, a Chinese question that points back has one.
-const HAN_POINTING: &str = "另 别的 下一 上一 前一 后一 第 其他 其它 其余 还有 它 这篇 那篇 这一 那一 这个 那个 这条 那条 全文 整篇 再 后面 剩 接着 继续 最后 更多";
+const HAN_POINTING: &str = "另 别的 下一 上一 前一 后一 第 其他 其它 其余 还有 它 这篇 那篇 这一 那一 这个 那个 这条 那条 全文 整篇 完整 再 后面 剩 接着 继续 最后 更多";
 
 /// Characters that a Chinese question that points back is written with.
 const HAN: &str = "那这另外一二三四五六七八九十两第下上前后篇条则个份笔记呢吗吧啊呀的了是有没还别其他它余打开给我你您看见读念请把再也又\
-                   说些什么里面写讲内容全文整完总结概括显示展换接着继续剩来们和与在最回可以能想要让告诉结果文章页段哪怎样多更到找点好";
+                   说些什么里面写讲内容全文整完总结概括显示展换接着继续剩来们和与在最回可以能想要让告诉结果文章页段哪怎样多更到找点好只把部出";
 
 /// Whether a question means nothing without what was said before it.
 fn points_back(question: &str) -> bool {
@@ -157,7 +158,13 @@ mod tests {
             "Can I see the other note?",
             "Open the second one.",
             "read the first note",
+            "Continue",
+            "Is that the only one?",
+            "And the one after that?",
             "Et l'autre ?",
+            "Lis celle-ci.",
+            "la note complète",
+            "Est-ce la seule ?",
             "Et la deuxième ?",
             "Ouvre-la",
             "Ouvre cette note",
@@ -171,6 +178,9 @@ mod tests {
             "打开第2篇",
             "下一条呢",
             "还有吗？",
+            "只有这一篇吗？",
+            "把它完整显示出来",
+            "这篇的全部内容",
             "给我看这篇笔记的全文",
             "它还写了什么？",
             "读第二篇笔记",
@@ -196,6 +206,7 @@ mod tests {
             "Create a note",
             "What is 2 + 2?",
             "first aid",
+            "Continue with the bread",
             "Et pour le sac ?",
             "Merci bien !",
             "Ouvre la note Matériel",
