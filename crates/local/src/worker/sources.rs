@@ -247,10 +247,14 @@ impl Sources {
     }
 
     /// What a tool may be asked to open: a path that an answer or the user named, and while there is none, the user's
-    /// own words or a path that was named before.
+    /// own words or a path that was named before. What was opened is not opened again.
     pub(super) fn paths_to_read(&self) -> Vec<Span> {
         let mut spans = self.paths(&[]);
         spans.extend(self.collect(Origin::User, paths_of_user));
+        let opened = self.opened();
+        if spans.iter().any(|path| !self.is_opened(*path, &opened)) {
+            spans.retain(|path| !self.is_opened(*path, &opened));
+        }
         if spans.is_empty() {
             spans = self.collect(Origin::User, from_user);
             spans.extend(self.collect(Origin::Earlier, paths));
@@ -258,8 +262,8 @@ impl Sources {
         spans
     }
 
-    /// What a reply may begin with after a note was opened: its path, an opener, or the next call while there is another
-    /// path to open. Nothing where anything may follow.
+    /// What a reply may begin with after a note was opened: its path, an opener, or the next call while the user has named
+    /// another path to open. Nothing where anything may follow.
     pub(super) fn beginnings(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         if self.opened {
@@ -270,11 +274,15 @@ impl Sources {
         spans
     }
 
-    /// Whether nobody has named another path than those that were opened.
+    /// Whether the user has named no other path than those that were opened.
     fn is_all_opened(&self) -> bool {
         let opened = self.opened();
-        let mut named = self.paths(&[]).into_iter().chain(self.collect(Origin::User, paths_of_user));
-        named.all(|path| opened.iter().any(|opened| self.text(path).ends_with(self.text(*opened))))
+        self.collect(Origin::User, paths_of_user).into_iter().all(|path| self.is_opened(path, &opened))
+    }
+
+    /// Whether a path, perhaps with words of the user before it, is one of those that were opened.
+    fn is_opened(&self, path: Span, opened: &[Span]) -> bool {
+        opened.iter().any(|opened| self.text(path).ends_with(self.text(*opened)))
     }
 
     /// The mark for entries that were left out.

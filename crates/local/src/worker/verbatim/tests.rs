@@ -184,6 +184,10 @@ fn an_answer_is_from_the_note_that_was_opened() {
     assert!(second.allows(b"Journal"), "another note that was found");
     let missing = read(json!({"path": "Carnets/Eté.md"}), "There is no note `Carnets/Eté.md`.");
     assert!(after(missing, "From ").allows(b"Journal"), "it was not opened");
+    assert!(
+        !after(read(json!({"path": "Carnets/Été à l'île.md"}), "un mot"), "").allows(CALL),
+        "a hit is enough"
+    );
 }
 
 #[test]
@@ -199,7 +203,10 @@ fn after_a_note_was_opened_comes_its_path_or_what_else_was_asked_for() {
     };
     let one = called("n__read", "A.md", "Read A.md", "Text.");
     assert!(one.allows(b"A.md says") && one.allows(b"From A") && !one.allows(CALL) && !one.allows(b"B"));
-    assert!(called("n__read", "A.md", "Read A.md and B.md", "Text.").allows(CALL));
+    let mut two = called("n__read", "A.md", "Read A.md and B.md", "Text.");
+    assert!(two.allows(CALL));
+    two.push(b"<tool_call>\n{\"name\": \"n__read\", \"arguments\": {\"path\": \"");
+    assert!(two.allows(b"B.md") && !two.allows(b"A.md"), "it is open");
     assert!(!called("n__read", "A.md", "Read A.md", " \n").is_strict(), "nothing to quote");
     assert!(!called("n__read", "A.md", "Read A.md", "No note A.md").is_strict(), "it was not opened");
     assert!(!called("n__read", "A b", "Read A b", "# A b\nText of A b.").allows(CALL), "its title");
