@@ -3,7 +3,7 @@ import json
 
 import frames
 import words
-from frames import (APPEND, ASK, BOTH, CREATE, EMPTY, FAILED, FIRST, FROM, HELLO, HELLO_A, LIST, LIST_IN, NO_OTHER, NO_TOOLS_A, NONE_LISTED, NOTHING, OTHER, OUT, OUT_A, READ, SAYS,
+from frames import (APPEND, ASK, BOTH, CALL, CALL_WITH, CREATE, EMPTY, FAILED, FIRST, FROM, HELLO, HELLO_A, LIST, LIST_IN, NEXT, NO_OTHER, NO_TOOLS_A, NONE_LISTED, NOTHING, OTHER, OUT, OUT_A, READ, SAYS,
                     SEARCH, SECOND, THANKS, THANKS_A, THIRD, TOOL_SAID, WHOLE, WROTE, YOURS)
 from toolbox import render_tools, toolset
 from words import LANGS, passage, path_of, phrase, sentence, text, title
@@ -90,7 +90,7 @@ def result_text(hits, style):
 hits = []  # what the last search found: (note, passage)
 
 
-def find(lang, by, query, size):
+def find(lang, by, query, size, twice=.3):
     """search -> read the first hit -> quote its passage; or nothing found."""
     s, r = by['search'], by.get('read')
     out = [call(s, {arg(s): query})]
@@ -103,7 +103,7 @@ def find(lang, by, query, size):
     hits[:] = []
     for n in notes:  # a note is often found with several of its blocks
         again = [m for m, _ in hits if m.left]
-        n = R.choice(again) if again and R.random() < .3 else n
+        n = R.choice(again) if again and R.random() < twice else n
         hits.append((n, n.found()))
     style = 'ours' if R.random() < .92 else R.choice(['md', 'dash', 'json'])
     first, shown = hits[0]
@@ -120,19 +120,21 @@ def vary(s):
     return s
 
 
-def ask(lang, by, size):
+def ask(lang, by, size, twice=.3):
     r = R.random()
     if r < .82:
         f = R.choice(ASK[lang]); q = vary(f.format(t=phrase(lang, 1, 4), u=phrase(lang, 1, 3)))
     elif r < .9: q = vary(sentence(lang, 3, 12))
     else: q = vary(f'{R.choice(ASK[lang]).format(t=phrase(lang, 1, 3), u=phrase(lang, 1, 2))} {sentence(lang, 3, 8)}')
-    return [user(q)] + find(lang, by, q.rstrip(' ?.!？。！…').strip() or q, size)
+    return [user(q)] + find(lang, by, q.rstrip(' ?.!？。！…').strip() or q, size, twice)
 
 
-def search_for(lang, by, size):
+def search_for(lang, by, size, twice=.3):
     t = phrase(lang, 1, 4); f = R.choice(SEARCH[lang])
     if R.random() < .1: t, f = t, f.replace('{t}', R.choice(['"{t}"', '“{t}”', '« {t} »'] if lang != 'zh' else ['“{t}”', '「{t}」']))
-    return [user(f.format(t=t))] + find(lang, by, t, size)
+    if R.random() < .1: f = f.lower()
+    if R.random() < .1: f = f.rstrip(' ?.!？。！')
+    return [user(f.format(t=t))] + find(lang, by, t, size, twice)
 
 
 def both(lang, by, size):
@@ -144,16 +146,16 @@ def both(lang, by, size):
 
 def follow_up(lang, by, size):
     """A search with its answer, then questions that only mean something after it: the next hit, the third, the whole note."""
-    hits.clear(); out = ask(lang, by, size) if R.random() < .6 else search_for(lang, by, size)
+    hits.clear(); twice = R.choice([0, .3, .6]); out = (ask if R.random() < .6 else search_for)(lang, by, size, twice)
     found = list(hits); quoted = out[-1][1].startswith(FROM[lang].split('{')[0])
     if not quoted: return out + ([user(vary(R.choice(OTHER[lang]))), asst(NO_OTHER[lang])] if R.random() < .3 else [])
-    at, last = 0, 0; r = by['read']
-    for _ in range(R.choice([1, 1, 1, 2, 2, 3])):
-        if R.random() < .1: out += [user(R.choice(THANKS[lang])), asst(THANKS_A[lang])]; continue
-        kind, want = R.choices([('other', at + 1), ('second', 1), ('third', 2), ('first', 0), ('whole', last)], [50, 18, 10, 4 if at else 0, 18])[0]
+    last = 0; r = by['read']
+    for step in range(R.choice([1, 1, 1, 2, 2, 3, 3])):
+        if R.random() < .08: out += [user(R.choice(THANKS[lang])), asst(THANKS_A[lang])]; continue
+        kind, want = R.choices([('other', last + 1), ('second', 1), ('third', 2), ('first', 0), ('whole', last)], [50, 14, 8, 6 if last else 0, 35 if step else 15])[0]
         q = user(vary(R.choice({'other': OTHER, 'second': SECOND, 'third': THIRD, 'first': FIRST, 'whole': WHOLE}[kind][lang])))
-        if want >= len(found): return out + [q, asst(NO_OTHER[lang])]
-        n, shown = found[want]; last = want; at = max(at, want)
+        if want >= len(found): out += [q, asst(NO_OTHER[lang])]; continue
+        n, shown = found[want]; last = want
         answer = SAYS[lang].format(p=n.path, q=quote(n.opening())) if kind == 'whole' else FROM[lang].format(p=n.path, q=quote(shown))
         out = (as_history(out, 1 + [role for role, _ in out].index('tool')) if R.random() < .6 else out) + [q, call(r, {arg(r): n.path}), tool(n.render()), asst(answer)]
     return out
@@ -172,12 +174,27 @@ SEEN = 300  # bytes
 
 
 def listed_next(lang, by, size):
-    """A list, then one of its notes by its place there."""
+    """A list, then one of its notes by its place there, and perhaps the one after it, or the same again."""
     out = listing(lang, by, min(size, .7)); paths = [line.removeprefix('- ') for line in out[-2][1].split('\n')] if out[-2][0] == 'tool' else []
-    i, frames_ = R.choice([(0, FIRST), (1, SECOND), (1, SECOND), (2, THIRD)])
-    if i >= len(paths) or not paths[i].endswith('.md') or not out[-1][1].startswith(YOURS[lang].split('{')[0]): return out
-    r = by['read']; n = Note(lang, min(size, .8)); n.path = paths[i]
-    return out + [user(vary(R.choice(frames_[lang]))), call(r, {arg(r): n.path}), tool(n.render()), asst(SAYS[lang].format(p=n.path, q=quote(n.opening())))]
+    i, frames_ = R.choice([(0, FIRST), (1, SECOND), (1, SECOND), (2, THIRD)]); r = by['read']; notes = {}
+    if not out[-1][1].startswith(YOURS[lang].split('{')[0]): return out
+    for step in range(R.choice([1, 1, 2, 3])):
+        if i >= len(paths) or not paths[i].endswith('.md'): return out
+        n = notes.setdefault(i, Note(lang, min(size, .8))); n.path = paths[i]
+        out = (as_history(out, 1 + [role for role, _ in out].index('tool')) if step and R.random() < .6 else out) + [user(vary(R.choice(frames_[lang]))), call(r, {arg(r): n.path}), tool(n.render()), asst(SAYS[lang].format(p=n.path, q=quote(n.opening())))]
+        i, frames_ = R.choice([(i + 1, NEXT), (i, WHOLE)])
+    return out
+
+
+def by_name(lang, by):
+    """A tool that is called by its name, with the one text it wants or with nothing."""
+    s = R.choice(by['named']); n = s[0] if R.random() < .3 else s[0].split('__')[-1]
+    if s[1]:
+        m = R.choice([text(lang, 1, 1), phrase(lang, 1, 4)]); q = R.choice(CALL_WITH[lang])
+        if not q.endswith('{m}'): m = m.rstrip('.。!！?？ ')
+        out = [user(q.format(n=n, m=m)), call(s, {arg(s): m})]
+    else: out = [user(vary(R.choice(CALL[lang]).format(n=n))), call(s, {})]
+    b = R.choice([text(lang, 1, 1), phrase(lang, 1, 5), 'ok', 'Done.', words.number()]); return out + [tool(b), asst(TOOL_SAID[lang].format(e=b))]
 
 
 AMBIGUOUS = ('What is in {p}', 'What does {p}', 'What is written', 'Que contient {p}', 'Que dit {p}', "Qu'", '{p}里', 'Read {p} to me')  # read only a path
@@ -297,12 +314,13 @@ def episode(lang, by, size):
     if not by:
         q = R.choice([ASK, ASK, SEARCH, READ, LIST, CREATE])[lang]
         return [user(R.choice(q).format(t=phrase(lang, 1, 3), u=phrase(lang, 1, 2), p=title(lang), c=phrase(lang, 2, 4))), asst(NO_TOOLS_A[lang])]
+    if 'named' in by and R.random() < .4: return by_name(lang, by)
     others = [k for k in ('echo', 'sum', 'long', 'time') if k in by]
     if others and R.random() < (.3 if 'search' in by else .8): return other(lang, by)
     if 'fs_search_files' in by and R.random() < (.2 if 'search' in by else 1): return files(lang, by, size)
     if 'search' not in by:
         return other(lang, by) if others else fixed(HELLO, HELLO_A, lang, by)
-    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out', 'both', 'next', 'place', 'thanks'], [34, 6, 13, 8, 8, 9, 3, 3, 3, 18, 4, 2])[0]
+    kind = R.choices(['ask', 'search', 'read', 'list', 'create', 'append', 'hello', 'out', 'both', 'next', 'place', 'thanks'], [32, 8, 13, 8, 8, 9, 3, 3, 3, 18, 5, 2])[0]
     if kind in ('create', 'append') and kind in by: return write(lang, by, size, kind)
     if kind == 'list' and kind in by: return listing(lang, by, size)
     if kind == 'both': return both(lang, by, size)

@@ -57,6 +57,15 @@ def _sig(name, req, opt):
 def _server(prefix, tools): return [_sig(prefix + n, q, o) for n, q, o in tools]
 
 
+def _named():
+    """Tools of a server that nobody has seen, to be called by name."""
+    pre = R.choice(['', R.choice(words.EN_LOWER) + '__', R.choice(words.EN_COMMON) + '__']); out = []
+    for _ in range(R.randint(1, 4)):
+        name = R.choice(['_', '-', '_']).join(R.choice(words.EN_COMMON + words.EN_SHORT[::40]) for _ in range(R.choice([1, 1, 2, 3])))
+        out.append(_sig(pre + name, R.choice([[], [], [R.choice(['text', 'name', 'message', 'value', 'topic', 'input'])]]), R.sample(['limit', 'mode', 'verbose'], R.choice([0, 0, 1]))))
+    return out
+
+
 def _vary():
     """A notes server that somebody else wrote."""
     pre = R.choice(['', '', 'kb__', 'vault_', 'notes.', 'docs__']); by = {}
@@ -93,6 +102,7 @@ def toolset():
         pre = R.choice(['', 'time__', 'web__', 'git__', 'memory__']); g = _server(pre, R.sample(SMALL, R.randint(1, 4))); groups.append(g)
         for t in g:
             if t[0] == pre + 'get_current_time': by['time'] = t
+    if R.random() < .1: g = _named(); groups.append(g); by['named'] = [t for group in groups for t in group if not t[1] and t not in by.values()] + g * 2
     R.shuffle(groups)
     tools = [t for g in groups for t in g]
     if R.random() < .3: R.shuffle(tools)

@@ -20,7 +20,7 @@ from model import HEAD, load, save
 
 ap = argparse.ArgumentParser()
 ap.add_argument('--init', required=True); ap.add_argument('--out', required=True); ap.add_argument('--tok', default='tok.json')
-ap.add_argument('--minutes', type=float, default=10); ap.add_argument('--decay', type=float, default=.4, help='part of the time with falling rate')
+ap.add_argument('--minutes', type=float, default=10, help='of all the threads, at full speed'); ap.add_argument('--decay', type=float, default=.4, help='part of the time with falling rate')
 ap.add_argument('--tokens', type=int, default=2048); ap.add_argument('--maxlen', type=int, default=1536); ap.add_argument('--long', type=float, default=.3)
 ap.add_argument('--lr', type=float, default=.015); ap.add_argument('--adam', type=float, default=3e-3); ap.add_argument('--seed', type=int, default=0); ap.add_argument('--threads', type=int, default=2)
 ap.add_argument('--drill', type=float, default=.2); ap.add_argument('--look', type=float, default=.3, help='weight of the loss on where to look'); ap.add_argument('--layers', default='2,3')
@@ -122,8 +122,8 @@ def freeze(m):
 
 
 def progress(t0, minutes, world):
-    """Part of the time that has passed, the same in all processes."""
-    fr = torch.tensor((time.time() - t0) / (minutes * 60))
+    """Part of the work that is done, the same in all processes: by what the processors gave it, so that it may be paused."""
+    fr = torch.tensor((time.process_time() - t0) / (minutes * 60 * torch.get_num_threads()))
     if world > 1: dist.broadcast(fr, 0)
     return fr.item()
 
@@ -143,8 +143,8 @@ def main():
     named = list(m.named_parameters()); mats = [p for n, p in named if p.dim() == 2 and 'emb' not in n]; rest = [p for n, p in named if p.dim() != 2 or 'emb' in n]
     muon, adam = Muon(mats), torch.optim.AdamW(rest, lr=a.adam, betas=(.9, .95), weight_decay=0.0)
     print('params', sum(p.numel() for _, p in named) / 1e6, m.cfg, flush=True)
-    t0 = time.time(); step = seen = 0; ema = None; tgen = 0
-    while (fr := progress(t0, a.minutes, world)) < 1:
+    t0 = time.time(); work0 = time.process_time(); step = seen = 0; ema = None; tgen = 0
+    while (fr := progress(work0, a.minutes, world)) < 1:
         rate = min(1, (step + 1) / a.warm) * (1 if fr < 1 - a.decay else max(.01, (1 - fr) / a.decay))
         look = {int(k): [] for k in a.layers.split(',')} if a.look else {}; t1 = time.time(); x, y, mk, org = src.batch(); tgen += time.time() - t1
         with torch.autocast('cpu', dtype=torch.bfloat16): lg = m.logits(m.hidden(x, look=look)[mk])
