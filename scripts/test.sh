@@ -60,12 +60,14 @@ done
 say "The built-in model: the sample questions, and questions about another vault"
 check "starter: 57 of the 60 sample questions, no invented note" \
     "$TARGET/debug/lectern" debug score --questions samples/questions.jsonl --floor 57
-check "starter: 36 of the 40 questions about a vault that it was not made for" "$TARGET/debug/lectern" debug score \
-    --questions models/starter/heldout/questions.jsonl --vault models/starter/heldout/vault --floor 36
-check "starter: 20 of the 24 questions that go on from others there" "$TARGET/debug/lectern" debug score \
-    --questions models/starter/heldout/followups.jsonl --vault models/starter/heldout/vault --floor 20
-check "starter: 10 of 16 more, further down and in words that it was not trained on" "$TARGET/debug/lectern" debug score \
-    --questions models/starter/heldout/chains.jsonl --vault models/starter/heldout/vault --floor 10
+# heldout FILE FLOOR NAME: questions about the vault that it was not made for.
+heldout() {
+    check "starter: $3" "$TARGET/debug/lectern" debug score \
+        --questions "models/starter/heldout/$1.jsonl" --vault models/starter/heldout/vault --floor "$2"
+}
+heldout questions 36 "36 of the 40 questions about a vault that it was not made for"
+heldout followups 20 "20 of the 24 questions that go on from others there"
+heldout chains 10 "10 of 16 more, further down and in words that it was not trained on"
 
 say "OpenAI's own clients, against lectern serve"
 client_checks "clients: api_openai in Node" api_openai.mjs "$TARGET/debug/lectern"

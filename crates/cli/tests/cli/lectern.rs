@@ -49,6 +49,13 @@ impl Lectern {
         path
     }
 
+    /// A model file that gives these replies, one after the other.
+    pub fn scripted(&self, replies: &[&str]) -> PathBuf {
+        let path = self.home().join("scripted.gguf");
+        std::fs::write(&path, lectern_test_gguf::scripted(replies).bytes()).unwrap();
+        path
+    }
+
     pub fn run(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
         self.run_with("", args)
     }

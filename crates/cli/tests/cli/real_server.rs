@@ -32,8 +32,7 @@ fn llama_cpps_own_server_carries_a_turn_of_five_steps() {
     let lectern = Lectern::new();
     let steps = five_steps();
     let replies: Vec<&str> = steps.iter().map(String::as_str).collect();
-    let file = lectern.home().join("scripted.gguf");
-    std::fs::write(&file, lectern_test_gguf::scripted(&replies).bytes()).unwrap();
+    let file = lectern.scripted(&replies);
     let Some(real) = LlamaServer::start(&file, "scripted") else { return };
 
     let added = lectern.run(["models", "add-endpoint", real.url(), "--name", "real", "--json"]);

@@ -92,9 +92,7 @@ fn asking(lectern: &Lectern) -> String {
 /// A model that calls that server's tool, and then says so.
 fn calling(lectern: &Lectern) -> String {
     let call = "<tool_call>\n{\"name\": \"kitchen__rounds\", \"arguments\": {}}\n</tool_call>";
-    let file = lectern.home().join("scripted.gguf");
-    std::fs::write(&file, lectern_test_gguf::scripted(&[call, "Done."]).bytes()).unwrap();
-    file.to_str().unwrap().to_owned()
+    lectern.scripted(&[call, "Done."]).to_str().unwrap().to_owned()
 }
 
 #[test]
