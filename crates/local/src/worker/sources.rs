@@ -252,8 +252,9 @@ impl Sources {
         let mut spans = self.paths(&[]);
         spans.extend(self.collect(Origin::User, paths_of_user));
         let opened = self.opened();
-        if spans.iter().any(|path| !self.is_opened(*path, &opened)) {
-            spans.retain(|path| !self.is_opened(*path, &opened));
+        let new: Vec<Span> = spans.iter().copied().filter(|path| !self.is_opened(*path, &opened)).collect();
+        if !new.is_empty() {
+            return new;
         }
         if spans.is_empty() {
             spans = self.collect(Origin::User, from_user);

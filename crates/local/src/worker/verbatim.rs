@@ -1,6 +1,6 @@
 //! Holds a very small model to what it has read: where it quotes, names a note or fills in an argument, only what
 //! stands in the conversation may follow; of a note that was searched for, the best of what was found is quoted first;
-//! nothing is said twice, and once something was looked up nothing is written.
+//! nothing is said and no note is opened twice, and once something was looked up nothing is written.
 //! A model asks for this in its file (`lectern.verbatim`).
 //!
 //! Invariant: pure, and never a dead end: what may not follow is made unlikely, never impossible, so that a grammar
