@@ -157,15 +157,15 @@ def follow_up(lang, by, size):
         if want >= len(found): out += [q, asst(NO_OTHER[lang])]; continue
         n, shown = found[want]; last = want
         answer = SAYS[lang].format(p=n.path, q=quote(n.opening())) if kind == 'whole' else FROM[lang].format(p=n.path, q=quote(shown))
-        out = (as_history(out, 1 + [role for role, _ in out].index('tool')) if R.random() < .6 else out) + [q, call(r, {arg(r): n.path}), tool(n.render()), asst(answer)]
+        out = (as_history(out) if R.random() < .6 else out) + [q, call(r, {arg(r): n.path}), tool(n.render()), asst(answer)]
     return out
 
 
-def as_history(turns, kept):
+def as_history(turns):
     """Earlier turns as the app sends them: but for the first result, where a search or list stands, results are cut. They are no targets then."""
-    out = []
+    out = []; first = [role for role, _ in turns].index('tool')
     for i, (role, t) in enumerate(turns):
-        if role == 'tool' and i >= kept and len(t.encode()) > SEEN and '[cut here, ' not in t: short = t.encode()[:SEEN].decode(errors='ignore'); t = f'{short}\n[cut here, {len(t) - len(short)} more characters]'
+        if role == 'tool' and i > first and len(t.encode()) > SEEN and '[cut here, ' not in t: short = t.encode()[:SEEN].decode(errors='ignore'); t = f'{short}\n[cut here, {len(t) - len(short)} more characters]'
         out.append(('said' if role == 'assistant' else role, t))
     return out
 
@@ -181,7 +181,7 @@ def listed_next(lang, by, size):
     for step in range(R.choice([1, 1, 2, 3])):
         if i >= len(paths) or not paths[i].endswith('.md'): return out
         n = notes.setdefault(i, Note(lang, min(size, .8))); n.path = paths[i]
-        out = (as_history(out, 1 + [role for role, _ in out].index('tool')) if step and R.random() < .6 else out) + [user(vary(R.choice(frames_[lang]))), call(r, {arg(r): n.path}), tool(n.render()), asst(SAYS[lang].format(p=n.path, q=quote(n.opening())))]
+        out = (as_history(out) if step and R.random() < .6 else out) + [user(vary(R.choice(frames_[lang]))), call(r, {arg(r): n.path}), tool(n.render()), asst(SAYS[lang].format(p=n.path, q=quote(n.opening())))]
         i, frames_ = R.choice([(i + 1, NEXT), (i, WHOLE)])
     return out
 

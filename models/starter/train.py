@@ -121,9 +121,9 @@ def freeze(m):
         if i == LAYER: b.o.weight.grad[:, -HEAD:] = 0; b.v.weight.grad[-HEAD:] = 0
 
 
-def progress(t0, minutes, world):
+def progress(began, minutes, world):
     """Part of the work that is done, the same in all processes: by what the processors gave it, so that it may be paused."""
-    fr = torch.tensor((time.process_time() - t0) / (minutes * 60 * torch.get_num_threads()))
+    fr = torch.tensor((time.process_time() - began) / (minutes * 60 * torch.get_num_threads()))
     if world > 1: dist.broadcast(fr, 0)
     return fr.item()
 
@@ -143,8 +143,8 @@ def main():
     named = list(m.named_parameters()); mats = [p for n, p in named if p.dim() == 2 and 'emb' not in n]; rest = [p for n, p in named if p.dim() != 2 or 'emb' in n]
     muon, adam = Muon(mats), torch.optim.AdamW(rest, lr=a.adam, betas=(.9, .95), weight_decay=0.0)
     print('params', sum(p.numel() for _, p in named) / 1e6, m.cfg, flush=True)
-    t0 = time.time(); work0 = time.process_time(); step = seen = 0; ema = None; tgen = 0
-    while (fr := progress(work0, a.minutes, world)) < 1:
+    t0 = time.time(); began = time.process_time(); step = seen = 0; ema = None; tgen = 0
+    while (fr := progress(began, a.minutes, world)) < 1:
         rate = min(1, (step + 1) / a.warm) * (1 if fr < 1 - a.decay else max(.01, (1 - fr) / a.decay))
         look = {int(k): [] for k in a.layers.split(',')} if a.look else {}; t1 = time.time(); x, y, mk, org = src.batch(); tgen += time.time() - t1
         with torch.autocast('cpu', dtype=torch.bfloat16): lg = m.logits(m.hidden(x, look=look)[mk])
